@@ -116,7 +116,6 @@ class Budget:
         return self.words
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the currency and the exact numbers."""
         stated = self.to_dict()
         derived = {} if self.rho is None or "rho" in stated else {"rho that follows": rounded_down_text(self.rho)}
         return _show.page(_show.facts({**stated, **derived, "best mechanism": self.mechanism}, caption="Budget"))
@@ -245,10 +244,8 @@ class Budget:
 
     @property
     def follows(self) -> Mapping[str, float]:
-        """The zCDP that follows from a cap for all releases together, by mechanism; empty without a cap.
-
-        As rho(e) / e does not fall in e, it is epsilon / cap times rho(cap).
-        """
+        """The zCDP that follows from a cap for all releases together, by mechanism; empty without a cap."""
+        # As rho(e) / e does not fall in e, it is epsilon / cap times rho(cap).
         if self.cap is None:
             return {}
         names = {"any": "pure", **{name: name for name in MECHANISMS}}
@@ -257,7 +254,7 @@ class Budget:
 
 
 class _Pure(Fraction, Budget):
-    """A pure budget, which compares and computes like its epsilon. Its methods are those of `Budget`."""
+    # A pure budget, which compares and computes like its epsilon. Its methods are those of `Budget`.
 
     def __new__(cls, *_: Any, epsilon: Fraction, **__: Any) -> "_Pure":
         return super().__new__(cls, epsilon)
@@ -358,20 +355,15 @@ def _checked_approximate(epsilon: Number, delta: Number, share: Number) -> Budge
 
 
 def _warned(budget: Budget) -> Budget:
-    """A budget that is stated now, and not read from a ledger: its author is warned of a large delta."""
+    # A budget that is stated now, and not read from a ledger: its author is warned of a large delta.
     _validate.warn_of_large_delta(budget.delta)
     return budget
 
 
 def as_budget(budget: Any) -> Budget:
-    """The budget that an argument or a text states.
-
-    A number is pure epsilon. A text may also be zcdp:RHO, zcdp:RHO,DELTA, EPSILON,DELTA, EPSILON,DELTA,SHARE, or
-    EPSILON,cap:E.
-
-    >>> as_budget("zcdp:0.5"), as_budget("1,1e-6"), as_budget("10,cap:0.1")
-    (zcdp('0.5'), approximate('1', '0.000001'), pure('10', cap='0.1'))
-    """
+    """The budget that an argument or a text states."""
+    # A number is pure epsilon. A text may also be zcdp:RHO, zcdp:RHO,DELTA, EPSILON,DELTA, EPSILON,DELTA,SHARE, or
+    # EPSILON,cap:E.
     if isinstance(budget, Budget):
         if budget.limit.value <= 0:  # what remains of another ledger may be nothing
             raise InvalidValue("budget must be > 0: there would be nothing to spend")
@@ -403,10 +395,8 @@ def stored_text(budget: Budget) -> str:
 
 
 def budget_from_stored(text: str) -> Budget:
-    """The budget of a text that `stored_text` wrote, or a ValueError.
-
-    A version that searches more finely may fix a slightly larger rho. `rho_within` finds all but one part in 10**6.
-    """
+    """The budget of a text that `stored_text` wrote, or a ValueError."""
+    # A version that searches more finely may fix a slightly larger rho. `rho_within` finds all but one part in 10**6.
     make: Mapping[str, Callable[..., Budget]] = {
         "pure": pure,
         "zcdp": _checked_zcdp,
@@ -429,16 +419,14 @@ def budget_from_stored(text: str) -> Budget:
 
 
 def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The largest rho that is known to imply (epsilon, delta), rounded down.
-
-    For one order a the computed bound has an absolute error: each of the logarithms, products and sums has a relative
-    error of at most 2**-52 of its own size, and there are fewer than ten of them. ln(a - 1) has an absolute error of
-    2**-52 too, as a - 1 is a rounded exponential; the last term is at least 1/(a - 1), which covers it. So 10**-14
-    times the sum of the absolute values of all terms is subtracted, which is more than 40 units of the last place.
-
-    With L = 1 - ln delta in place of the slowly growing terms, the best order is a = 1 + (L + sqrt(L(L + epsilon))) /
-    epsilon. If epsilon is small and delta is not, they matter, and the best order is near 2. The search covers both.
-    """
+    """The largest rho that is known to imply (epsilon, delta), rounded down."""
+    # For one order a the computed bound has an absolute error: each of the logarithms, products and sums has a relative
+    # error of at most 2**-52 of its own size, and there are fewer than ten of them. ln(a - 1) has an absolute error of
+    # 2**-52 too, as a - 1 is a rounded exponential; the last term is at least 1/(a - 1), which covers it. So 10**-14
+    # times the sum of the absolute values of all terms is subtracted, which is more than 40 units of the last place.
+    #
+    # With L = 1 - ln delta in place of the slowly growing terms, the best order is a = 1 + (L + sqrt(L(L + epsilon))) /
+    # epsilon. If epsilon is small and delta is not, they matter, and the best order is near 2. The search covers both.
     failure, value = _log_below(delta), float_below(epsilon)
     if not 0 < value < math.inf:
         raise InvalidValue("epsilon is too small or too large for (epsilon, delta): give a budget in zCDP")
@@ -454,13 +442,13 @@ def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def _log_below(delta: Fraction) -> float:
-    """Ln delta within a few units of the last place: of a float below delta, or below delta times a power of two."""
+    # Ln delta within a few units of the last place: of a float below delta, or below delta times a power of two.
     halvings = delta.denominator.bit_length() - delta.numerator.bit_length() if delta < Fraction(1, 2**1000) else 0
     return math.log(float_below(delta * 2**halvings)) - halvings * math.log(2)
 
 
 def _rho_of_order(epsilon: float, failure: float, step: float) -> float:
-    """The rho that order 1 + e**step allows, rounded down."""
+    # The rho that order 1 + e**step allows, rounded down.
     less_one = math.exp(min(step, 700.0))
     order = 1 + less_one
     terms = [epsilon, failure / less_one, min(step, 700.0) / less_one, order * math.log1p(1 / less_one) / less_one]
@@ -473,7 +461,7 @@ _ROUNDED_UP = 1 + 1e-14
 
 
 def largest_loss(budget: Budget, delta: float) -> float:
-    """How large the privacy loss can be, except with probability `delta`, which pure epsilon does not need."""
+    # How large the privacy loss can be, except with probability `delta`, which pure epsilon does not need.
     limit = float_above(budget.limit.value)
     return limit if budget.rho is None else (limit + 2 * math.sqrt(limit * -math.log(delta))) * _ROUNDED_UP
 
@@ -504,17 +492,9 @@ def largest_belief(prior: Number, budget: Number | Budget, delta: Number = "1e-6
 
 @dataclass(frozen=True, init=False)
 class Price:
-    """What a question may cost, and which mechanism draws: exactly one of epsilon and rho, for all draws together.
+    """What a question may cost, and which mechanism draws: exactly one of epsilon and rho, for all draws together."""
 
-    Args:
-        epsilon: the epsilon, or None.
-        rho: the rho of zCDP, or None.
-        mechanism: "auto" for the most accurate mechanism of the budget, or the name of one.
-        delta: the delta of all draws together, for unlisted values; None for pure epsilon.
-
-    >>> Price(rho="0.05").drawn_by(zcdp("0.5"), count=1).name
-    'exponential'
-    """
+    # The mechanism is a name, or "auto" for the most accurate one of the budget. The delta is for unlisted values.
 
     epsilon: Fraction | None
     rho: Fraction | None

@@ -97,10 +97,8 @@ def drawn_by(mechanism: str) -> str:
 
 
 def rho_of(mechanism: str, each: Fraction) -> Fraction:
-    """The rho of one release under the name in a charge, rounded up.
-
-    No divergence exceeds epsilon, which is the rho of a release whose epsilon is beyond all floats.
-    """
+    """The rho of one release under the name in a charge, rounded up."""
+    # No divergence exceeds epsilon, which is the rho of a release whose epsilon is beyond all floats.
     loss = loss_of(mechanism)
     rho = loss.zcdp(each) if loss.is_pure else math.inf
     return Fraction(rho) if math.isfinite(rho) else each
@@ -240,7 +238,7 @@ class Charge:
             raise InvalidValue("rho must be at least that of the mechanism: leave it out to let it follow")
 
     def _with(self, **fields: Any) -> "Charge":
-        """The same charge with other fields, which are not checked."""
+        # The same charge with other fields, which are not checked.
         charge = object.__new__(Charge)
         vars(charge).update(vars(self), **fields)
         return charge
@@ -295,16 +293,12 @@ def is_on_grid(number: Fraction, finer: int = 1) -> bool:
 
 
 def _on_grid(number: Fraction, finer: int) -> Fraction:
-    """The number if it is on the grid, otherwise the next multiple of 1/ROUND."""
+    # The number if it is on the grid, otherwise the next multiple of 1/ROUND.
     return number if is_on_grid(number, finer) else Fraction(math.ceil(number * ROUND), ROUND)
 
 
 def canonical_text(what: What) -> str:
-    """The canonical JSON text of a question: sorted keys, no spaces, ASCII.
-
-    >>> canonical_text({"question": "mode", "column": "diagnosis"})
-    '{"column":"diagnosis","question":"mode"}'
-    """
+    """The canonical JSON text of a question: sorted keys, no spaces, ASCII."""
     if not isinstance(what, (str, Mapping)):
         raise InvalidType(f"what must be a string or a mapping of public parameters, got {type(what).__name__}")
     text = compact_json(_plain(what))
@@ -322,7 +316,7 @@ def compact_json(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """The value in the types of JSON; exact numbers that JSON lacks become strings."""
+    # The value in the types of JSON; exact numbers that JSON lacks become strings.
     if value is None or isinstance(value, (str, bool)):
         return value
     if isinstance(value, Integral):

@@ -181,10 +181,8 @@ class NegativeBinomial(Repeats):
 
     @property
     def mean(self) -> float:
-        """Shape (1/stop - 1) / (1 - stop**shape), for shape zero its limit, rounded up.
-
-        The computed numerator and denominator are within a few units of the last place: expm1 and log do not cancel.
-        """
+        """Shape (1/stop - 1) / (1 - stop**shape), for shape zero its limit, rounded up."""
+        # The computed numerator and denominator are within a few units of the last place: expm1 and log do not cancel.
         stop, shape = float_near(self.stop), float_near(self.shape)
         others = float_near(1 / self.stop - 1)
         rate = -math.log(stop) if stop < 0.5 else -math.log1p(-float_near(1 - self.stop))
@@ -195,21 +193,20 @@ class NegativeBinomial(Repeats):
         return float_near(self.shape)
 
     def _more(self, epsilon: Fraction) -> tuple[Fraction, Fraction]:
-        """With a lower bound q of exp(-epsilon), (1 + stop q)/(stop + q) bounds the ratio in the logarithm."""
+        # With a lower bound q of exp(-epsilon), (1 + stop q)/(stop + q) bounds the ratio in the logarithm.
         odds = Fraction(scaled_exp(epsilon, _BITS), 1 << _BITS)
         _, logarithm = log_bracket((1 + self.stop * odds) / (self.stop + odds), _DIGITS)
         return (1 + self.shape) * logarithm, (1 + self.shape) * epsilon
 
     def _failure(self, delta: Fraction) -> Fraction:
-        """With shape h, stop g and g' = g + delta (1 - g) it is (1 - (g/g')**h) / (1 - g**h).
-
-        For h = 1 that is delta/g', and for h = 0 ln(g'/g) / ln(1/g). The powers are exponentials of logarithms. The
-        numerator is bounded from above and the denominator from below, each with an error below 10**-110: logarithms
-        have an error below 10**-117, h is at most 1000, and exponentials have a relative error below 10**-118. The
-        denominator is at least 10**-27, because g is at most 1 - 10**-20 and h at least 10**-6. So the bound is within
-        10**-55 before it is rounded up. A g beyond that is taken as 1 - 10**-20: P(K = k) has the factor (1 - g)**k, so
-        the runs become fewer as g grows.
-        """
+        # With shape h, stop g and g' = g + delta (1 - g) it is (1 - (g/g')**h) / (1 - g**h).
+        #
+        # For h = 1 that is delta/g', and for h = 0 ln(g'/g) / ln(1/g). The powers are exponentials of logarithms. The
+        # numerator is bounded from above and the denominator from below, each with an error below 10**-110: logarithms
+        # have an error below 10**-117, h is at most 1000, and exponentials have a relative error below 10**-118. The
+        # denominator is at least 10**-27, because g is at most 1 - 10**-20 and h at least 10**-6. So the bound is
+        # within 10**-55 before it is rounded up. A g beyond that is taken as 1 - 10**-20: P(K = k) has the factor
+        # (1 - g)**k, so the runs become fewer as g grows.
         stop = min(self.stop, _LARGEST_STOP)
         after = stop + delta * (1 - stop)
         if self.shape == 1:
@@ -263,12 +260,12 @@ class Poisson(Repeats):
         return math.inf
 
     def _more(self, epsilon: Fraction) -> tuple[Fraction, Fraction]:
-        """With a lower bound e of exp(-epsilon), (1 - e)/(1 + e) bounds the tanh, and so does epsilon/2."""
+        # With a lower bound e of exp(-epsilon), (1 - e)/(1 + e) bounds the tanh, and so does epsilon/2.
         odds = Fraction(scaled_exp(epsilon, _DEPTH), 1 << _DEPTH)
         return self.runs * (1 - odds) / (1 + odds), self.runs * epsilon / 2
 
     def _failure(self, delta: Fraction) -> Fraction:
-        """1 - e^(-mean delta). The exponential is rounded down to a multiple of 2**-192, finer than 10**-57."""
+        # 1 - e^(-mean delta). The exponential is rounded down to a multiple of 2**-192, finer than 10**-57.
         return 1 - Fraction(scaled_exp(self.runs * delta, _BITS), 1 << _BITS)
 
     def draw(self, draws: Draws) -> int:
@@ -384,22 +381,14 @@ class Repeated:
 
     @property
     def name(self) -> str:
-        """The name in the ledger. It has no delta: an entry states that of all runs beside it.
-
-        >>> Repeated(Poisson(10), "0.1").name
-        'repeat-and-select poisson mean=10 epsilon=1/10'
-        """
+        """The name in the ledger. It has no delta: an entry states that of all runs beside it."""
         numbers = {**self.repeats.parameters, "epsilon": self.each}
         return " ".join([PREFIX, self.repeats.kind, *(f"{name}={number}" for name, number in numbers.items())])
 
 
 @lru_cache(maxsize=256)
 def repeated(name: str) -> Repeated | None:
-    """The release that a name stands for; None if it is not the name of such a release.
-
-    >>> repeated("repeat-and-select poisson mean=10 epsilon=1/10")
-    Repeated(repeats=Poisson(mean=10), each=Fraction(1, 10), each_delta=Fraction(0, 1))
-    """
+    """The release that a name stands for; None if it is not the name of such a release."""
     match = _FORM.fullmatch(name)
     if match is None or match[1] not in _KINDS:
         return None

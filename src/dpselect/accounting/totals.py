@@ -88,16 +88,12 @@ Method = Literal["pure", "renyi", "loss distribution", "recursion"]
 
 
 class HasCharge(Protocol):
-    """An entry of a ledger."""
-
     @property
     def charge(self) -> Charge: ...
 
 
 @runtime_checkable
 class HasCharges(Protocol):
-    """A ledger."""
-
     def charges(self) -> Iterable[Charge]: ...
 
 
@@ -207,7 +203,6 @@ def _charge_of(one: Any) -> Charge:
 
 
 def releases_of(charges: Iterable[Charge]) -> Releases:
-    """How often each mechanism was released at each epsilon."""
     releases: Counter[tuple[str, Fraction]] = Counter()
     for charge in charges:
         releases[charge.composes_as, charge.each] += charge.count
@@ -215,12 +210,10 @@ def releases_of(charges: Iterable[Charge]) -> Releases:
 
 
 def _is_joined(charge: Charge) -> bool:
-    """Whether each release is a post-processing of a pair of its family.
-
-    It may stand for several of smaller epsilons, which add up to its own. A person who is replaced may leave one group,
-    or one share of several quantiles, and enter another, at half a share each. A person who counts with several rows
-    may have them in several shares of several quantiles.
-    """
+    # Whether each release is a post-processing of a pair of its family. It may stand for several of smaller epsilons,
+    # which add up to its own. A person who is replaced may leave one group, or one share of several quantiles, and
+    # enter another, at half a share each. A person who counts with several rows may have them in several shares of
+    # several quantiles.
     question = charge.what if isinstance(charge.what, Mapping) else {}
     is_split = question.get("question") == QUANTILES
     is_halved = question.get("neighbours") == Neighbours.REPLACE and ("group_by" in question or is_split)
@@ -229,17 +222,15 @@ def _is_joined(charge: Charge) -> bool:
 
 
 def _pure_sum(releases: Releases) -> Fraction | None:
-    """The sum of epsilons; None if only the rho of a release is known."""
+    # The sum of epsilons; None if only the rho of a release is known.
     if not all(loss_of(name).is_pure for name, _ in releases):
         return None
     return sum((each * count for (_, each), count in releases.items()), Fraction(0))
 
 
 def approximate(releases: Releases, delta: float, *, joined: bool = True) -> Approximate:
-    """The smallest epsilon that is known for this delta: by any `Method`.
-
-    The recursion needs releases that are `joined`: none stands for several of smaller epsilons that do not join.
-    """
+    """The smallest epsilon that is known for this delta: by any `Method`."""
+    # The recursion needs releases that are `joined`: none stands for several of smaller epsilons that do not join.
     exact = _pure_sum(releases)
     pure = math.inf if exact is None else float_above(exact)
     found: list[tuple[float, Method]] = [(pure, "pure")]
@@ -252,7 +243,7 @@ def approximate(releases: Releases, delta: float, *, joined: bool = True) -> App
 
 
 def _equal_epsilon(releases: Releases, delta: float, most: float) -> float:
-    """The recursion's epsilon, if all releases are of one mechanism with one epsilon; otherwise infinity."""
+    # The recursion's epsilon, if all releases are of one mechanism with one epsilon; otherwise infinity.
     if len(releases) > 1:
         return math.inf
     [((name, each), count)] = without_repeats(releases).items()
@@ -265,15 +256,9 @@ def _shown(number: Fraction) -> str:
 
 @lru_cache(maxsize=256)
 def recursion_epsilon(loss: PrivacyLoss, epsilon: Fraction, count: int, delta: float, most: float) -> float:
-    """An upper bound on the epsilon of `count` releases of one family, all with this epsilon; or infinity.
-
-    It is infinite if the family has no pairs, if there are too many releases, or if `most`, an epsilon that is already
-    known to hold, is as good.
-
-    >>> from dpselect.mechanisms.privacy import BOUNDED_RANGE
-    >>> round(recursion_epsilon(BOUNDED_RANGE, Fraction(1, 10), 100, 1e-6, 2.42), 2)
-    2.25
-    """
+    # An upper bound on the epsilon of `count` releases of one family, all with this epsilon; or infinity. It is
+    # infinite if the family has no pairs, if there are too many releases, or if `most`, an epsilon that is already
+    # known to hold, is as good.
     each = float_above(epsilon)
     if count > _MOST_RELEASES or not _SMALLEST <= each <= _LARGEST or not 0 < most < math.inf:
         return math.inf
@@ -286,7 +271,7 @@ def recursion_epsilon(loss: PrivacyLoss, epsilon: Fraction, count: int, delta: f
 
 
 def _deltas(loss: PrivacyLoss, epsilon: float, count: int, most: float, cells: int) -> Floats | None:
-    """Upper bounds of delta_count on the grid of multiples of epsilon/cells, from zero to more than `most`."""
+    # Upper bounds of delta_count on the grid of multiples of epsilon/cells, from zero to more than `most`.
     pairs = loss.pairs(epsilon, cells)
     if pairs is None:
         return None
@@ -310,18 +295,15 @@ def _deltas(loss: PrivacyLoss, epsilon: float, count: int, most: float, cells: i
 
 
 def _dots(losses: Floats, gap: float) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], Floats]:
-    """The chord on which a function of x - loss is bounded, for a function that is convex in e^x.
-
-    Returns the number of cells j below each loss, and the weight of the value at x - j gap; that at x - (j + 1) gap has
-    the rest.
-    """
+    # The chord on which a function of x - loss is bounded, for a function that is convex in e^x. Returns the number of
+    # cells j below each loss, and the weight of the value at x - j gap; that at x - (j + 1) gap has the rest.
     cells = np.floor(losses / gap)
     weights = np.expm1((cells + 1) * gap - losses) / math.expm1(gap)
     return cells.astype(np.int64), np.clip(weights, 0.0, 1.0)
 
 
 def _first_place(deltas: Floats, gap: float, delta: float) -> float:
-    """The smallest x at which the chords of these values are at most delta; infinite if there is none."""
+    # The smallest x at which the chords of these values are at most delta; infinite if there is none.
     found = np.flatnonzero(deltas <= delta)
     if not found.size:
         return math.inf
@@ -333,10 +315,8 @@ def _first_place(deltas: Floats, gap: float, delta: float) -> float:
 
 
 def renyi_epsilon(releases: Releases, delta: float) -> float:
-    """An epsilon by Renyi differential privacy (Mironov 2017).
-
-    The best of many runs is accounted for in two ways: as such, and as any release with its pure epsilon.
-    """
+    # An epsilon by Renyi differential privacy (Mironov 2017). The best of many runs is accounted for in two ways: as
+    # such, and as any release with its pure epsilon.
     if not any(repeated(mechanism) for mechanism, _ in releases):
         return _renyi_epsilon(releases, delta)
     found = [_renyi_epsilon(without_repeats(releases), delta)]
@@ -346,7 +326,7 @@ def renyi_epsilon(releases: Releases, delta: float) -> float:
 
 
 def without_repeats(releases: Releases) -> Releases:
-    """The same releases, but of the best of many runs only the pure epsilon is used."""
+    # The same releases, but of the best of many runs only the pure epsilon is used.
     counts: Counter[tuple[str, Fraction]] = Counter()
     for (mechanism, epsilon), count in releases.items():
         counts[PURE if repeated(mechanism) else mechanism, epsilon] += count
@@ -387,7 +367,7 @@ def best_event(repeats: Repeats, event: Any) -> Any:
 
 
 def loss_epsilon(given: Releases, delta: float) -> float:
-    """An epsilon by privacy loss distributions (Koskela et al. 2020, Doroshenko et al. 2022); infinite if unknown."""
+    # An epsilon by privacy loss distributions (Koskela et al. 2020, Doroshenko et al. 2022); infinite if unknown.
     releases = without_repeats(given)
     if not all(loss_of(mechanism).is_pure for mechanism, _ in releases):
         return math.inf
@@ -404,7 +384,7 @@ def loss_epsilon(given: Releases, delta: float) -> float:
 
 
 def _loss(mechanism: str, epsilon: Fraction, interval: float) -> Any:
-    """The privacy loss distribution of one release, from its profile by connecting the dots."""
+    # The privacy loss distribution of one release, from its profile by connecting the dots.
     value = float_above(epsilon)
     top = math.ceil(value / interval) + 1
     deltas = loss_of(mechanism).profile(value, interval * np.arange(-top, top + 1, dtype=np.float64))
@@ -414,7 +394,7 @@ def _loss(mechanism: str, epsilon: Fraction, interval: float) -> Any:
 
 
 def _repeated(loss: Any, count: int) -> Any:
-    """The loss of `count` releases, by squaring: each step cuts the tails, so the arrays stay short."""
+    # The loss of `count` releases, by squaring: each step cuts the tails, so the arrays stay short.
     power, result = loss, None
     while count:
         if count & 1:
@@ -426,7 +406,7 @@ def _repeated(loss: Any, count: int) -> Any:
 
 
 def _reach(releases: Releases) -> float:
-    """The range of losses: a window around their mean, which is at most half the variance, or the largest ones."""
+    # The range of losses: a window around their mean, which is at most half the variance, or the largest ones.
     variance = math.fsum(count * float(epsilon) ** 2 for (_, epsilon), count in releases.items())
     return variance + _WINDOW * math.sqrt(variance) + 2 * max(float(epsilon) for _, epsilon in releases)
 

@@ -36,7 +36,6 @@ _STYLES = (
 
 
 def comparison_figure(records: Sequence[Any], series: str, unit: str) -> Any:
-    """Expected error against epsilon, one line for each value of the field `series`, on logarithmic axes."""
     figure = matplotlib_figure(figsize=(6, 4), layout="constrained")
     axes = figure.subplots()
     names = dict.fromkeys(getattr(record, series) for record in records)
@@ -55,10 +54,8 @@ def comparison_figure(records: Sequence[Any], series: str, unit: str) -> Any:
 
 
 def matplotlib_figure(**options: Any) -> Any:
-    """An empty figure that no window shows, and that notebooks show as a picture, without a magic command.
-
-    `%matplotlib inline` teaches a notebook to show all figures; it then shows this one in its own way.
-    """
+    """An empty figure that no window shows, and that notebooks show as a picture, without a magic command."""
+    # `%matplotlib inline` teaches a notebook to show all figures; it then shows this one in its own way.
     try:
         figure: Any = import_module("matplotlib.figure").Figure
     except ModuleNotFoundError:

@@ -34,8 +34,6 @@ from dpselect.selection.gaps import gaps_of
 
 
 class HasPmf(Protocol):
-    """Anything that knows the probability of each candidate."""
-
     def pmf(self, scores: Any, /) -> Any: ...
 
 
@@ -104,7 +102,7 @@ def error_quantile(mechanism: HasPmf, scores: Any, level: float) -> float:
 
 
 def _distribution(mechanism: HasPmf, scores: Any) -> tuple[Floats, Floats]:
-    """Distinct errors, ascending, and the probability of each."""
+    # Distinct errors, ascending, and the probability of each.
     errors, inverse = np.unique(losses(as_vector(scores)), return_inverse=True)
     probabilities: Floats = np.bincount(inverse, weights=mechanism.pmf(scores)).astype(np.float64)
     return errors, probabilities
@@ -163,7 +161,6 @@ def epsilon_for(  # noqa: PLR0913 - two ways to state a target, all by keyword
 def _target(
     scores: Any, mean: float | None, error: float | None, probability: float | None
 ) -> tuple[Callable[[Mechanism], float], float]:
-    """The quantity to bound, as a function of the mechanism, and its bound."""
     if mean is not None and error is None and probability is None:
         target = float_near(_validate.exact_positive(expected_error=mean))
         return lambda mechanism: expected_error(mechanism, scores), target
@@ -176,7 +173,7 @@ def _target(
 
 
 def _smallest(excess: Callable[[float], float]) -> float:
-    """The zero of a decreasing function of log(epsilon), found from a bracket that widens until it contains one."""
+    # The zero of a decreasing function of log(epsilon), found from a bracket that widens until it contains one.
     from scipy.optimize import brentq  # noqa: PLC0415 - SciPy is slow to import
 
     low = high = 0.0

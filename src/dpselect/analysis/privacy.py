@@ -92,16 +92,14 @@ def search_neighbours(mechanism: HasProbabilities, scores: Any, steps: int = 3) 
 
 
 def _lowest_moves(claim: Claim) -> list[Fraction]:
-    """The lower corners of the boxes of neighbours. The score range is the length of each side."""
+    # The lower corners of the boxes of neighbours. The score range is the length of each side.
     one_way, centred = [Fraction(0), -claim.score_range], [-claim.score_range / 2]
     return one_way + centred if claim.by_range else one_way if claim.monotonic else centred
 
 
 def log_ratio(p: float, q: float, epsilon: float) -> float:
-    """|log(p / q)|; zero if both are too small for floats.
-
-    It is infinite if one is zero, unless epsilon is so large that the other may just have underflowed.
-    """
+    """|log(p / q)|; zero if both are too small for floats."""
+    # It is infinite if one is zero, unless epsilon is so large that the other may just have underflowed.
     if p == q or max(p, q) < _TOO_SMALL:
         return 0.0
     if min(p, q) < sys.float_info.min:

@@ -68,16 +68,9 @@ class Promise:
 
 
 def promise(mechanism: MechanismBase, n: int) -> Promise:
-    """The bounds of a mechanism for n candidates.
-
-    For permute-and-flip and the exponential mechanism, `average` is the exact worst case, so it is attained. For report
-    noisy max, the exact worst case is not known.
-
-    >>> from dpselect import PermuteAndFlip
-    >>> promised = promise(PermuteAndFlip(epsilon=1), 1000)
-    >>> round(promised.average, 2), round(promised.within_95, 2)
-    (8.53, 19.81)
-    """
+    """The bounds of a mechanism for n candidates."""
+    # For permute-and-flip and the exponential mechanism, `average` is the exact worst case, so it is attained. For
+    # report noisy max, the exact worst case is not known.
     return promised_by(mechanism, among(n))
 
 
@@ -88,12 +81,7 @@ def promised_by(mechanism: MechanismBase, errors_of: ErrorsOf) -> Promise:
 
 
 def rarely_exceeded(mechanism: MechanismBase, n: int, probability: float) -> float:
-    """An error that one selection reaches with at most this probability, for all scores of n candidates.
-
-    >>> from dpselect import PermuteAndFlip
-    >>> rarely_exceeded(PermuteAndFlip(epsilon=1), 1000, 0.05) == promise(PermuteAndFlip(epsilon=1), 1000).within_95
-    True
-    """
+    """An error that one selection reaches with at most this probability, for all scores of n candidates."""
     return among(n)(type(mechanism)).rarely_exceeded(probability) / float(mechanism.rate)
 
 
@@ -165,7 +153,7 @@ def worst_case_error(mechanism: MechanismBase, n: int) -> WorstCase:
 
 
 def worst_exponent(worst: WorstErrors, log_n: float) -> tuple[float, float]:
-    """The x at which x Pr[lose] is largest on scores (-x, ..., -x, 0) at rate one, and that product."""
+    # The x at which x Pr[lose] is largest on scores (-x, ..., -x, 0) at rate one, and that product.
     if not log_n:
         return 0.0, 0.0
 
@@ -181,7 +169,7 @@ def worst_exponent(worst: WorstErrors, log_n: float) -> tuple[float, float]:
 
 
 def _golden_section(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function that rises and then falls is largest (Kiefer 1953), without SciPy, which is slow to import."""
+    # Where a function that rises and then falls is largest (Kiefer 1953), without SciPy, which is slow to import.
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     of_left, of_right = function(left), function(right)
     while high - low > _NARROW:
@@ -197,7 +185,7 @@ def _golden_section(function: Callable[[float], float], low: float, high: float)
 
 
 def checked_count(n: int) -> int:
-    """The number of candidates, at least one. It may be beyond all floats."""
+    # The number of candidates, at least one. It may be beyond all floats.
     size = _validate.count(n=n)
     if size < 1:
         raise InvalidValue("n must be >= 1: give at least one candidate")

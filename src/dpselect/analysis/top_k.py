@@ -52,13 +52,7 @@ _NODES = 64
 
 
 def shortfalls(scores: Floats, chosen: Positions) -> Floats:
-    """How many people each chosen set is short of the true top of its size, per candidate.
-
-    A row of positions that has fewer candidates than others ends in -1.
-
-    >>> shortfalls(np.array([5.0, 9.0, 7.0]), np.array([[1, 2], [0, 1], [0, -1]]))
-    array([0., 1., 4.])
-    """
+    """How many people each chosen set is short of the true top of its size, per candidate; shorter rows end in -1."""
     scores = np.asarray(scores, dtype=np.float64)
     best, sizes = np.cumsum(np.sort(scores)[::-1]), (chosen >= 0).sum(axis=1)
     sums = np.where(chosen >= 0, scores[chosen], 0.0).sum(axis=1)
@@ -69,12 +63,10 @@ def shortfalls(scores: Floats, chosen: Positions) -> Floats:
 def simulate_sets(  # noqa: PLR0913 - one parameter for each public choice
     scores: Floats, k: int, rate: float, runs: int, generator: np.random.Generator, *, waits: bool
 ) -> Positions:
-    """One choice among all k-sets by their sums, for each run: rows of positions in ascending order.
-
-    The exponential mechanism flips a coin for each candidate until exactly k show heads. Permute-and-flip draws such
-    sets at the times of a clock s, and accepts one with probability e**-s / (1 - p (1 - e**-s)), where p is the
-    probability of heads of the set's own coin. The clock runs on over sets that are not accepted.
-    """
+    """One choice among all k-sets by their sums, for each run: rows of positions in ascending order."""
+    # The exponential mechanism flips a coin for each candidate until exactly k show heads. Permute-and-flip draws such
+    # sets at the times of a clock s, and accepts one with probability e**-s / (1 - p (1 - e**-s)), where p is the
+    # probability of heads of the set's own coin. The clock runs on over sets that are not accepted.
     coins = set_coins(scores, k, rate)
     chosen, tries = _heads(coins, runs, generator)
     clock = np.zeros(runs)
@@ -88,11 +80,9 @@ def simulate_sets(  # noqa: PLR0913 - one parameter for each public choice
 
 
 class SetCoins(NamedTuple):
-    """Coins, one per candidate in descending order of scores, with odds exp(c (score - tau)).
-
-    Given that exactly k show heads, the set of heads has a probability proportional to exp(c * sum), for every tau.
-    At this tau, k heads are expected.
-    """
+    # Coins, one per candidate in descending order of scores, with odds exp(c (score - tau)). Given that exactly k show
+    # heads, the set of heads has a probability proportional to exp(c * sum), for every tau. At this tau, k heads are
+    # expected.
 
     k: int
     order: Positions  # the candidates in descending order of scores
@@ -102,11 +92,9 @@ class SetCoins(NamedTuple):
 
 
 def set_coins(scores: Floats, k: int, rate: float) -> SetCoins:
-    """The coins of the exponential mechanism over all k-sets.
-
-    The rate of tries is prod (1 + odds) * exp(-c (u* - k tau)), u* the best sum. Its logarithm is a sum of positive
-    terms: log(1 + 1/odds) for the k best candidates, log(1 + odds) for the others.
-    """
+    # The coins of the exponential mechanism over all k-sets. The rate of tries is prod (1 + odds) * exp(-c (u* - k
+    # tau)), u* the best sum. Its logarithm is a sum of positive terms: log(1 + 1/odds) for the k best candidates,
+    # log(1 + odds) for the others.
     from scipy.optimize import brentq  # noqa: PLC0415 - SciPy is slow to import
     from scipy.special import expit  # noqa: PLC0415 - as above
 
@@ -129,7 +117,7 @@ def descending(scores: Floats, k: int) -> Positions:
 
 
 def _heads(coins: SetCoins, count: int, generator: np.random.Generator) -> tuple[Positions, Positions]:
-    """Sets of exactly k heads, as rows of ranks in ascending order, and the number of tries that each of them took."""
+    # Sets of exactly k heads, as rows of ranks in ascending order, and the number of tries that each of them took.
     from scipy.special import expit  # noqa: PLC0415 - SciPy is slow to import
 
     first, last = np.searchsorted(-coins.log_odds, [-_LIVE, _LIVE])
@@ -150,7 +138,7 @@ def _heads(coins: SetCoins, count: int, generator: np.random.Generator) -> tuple
 
 
 def _acceptance(coins: SetCoins, ranks: Positions, clock: Floats) -> Floats:
-    """The probability that permute-and-flip accepts each set at its time; 1 for a best set."""
+    # The probability that permute-and-flip accepts each set at its time; 1 for a best set.
     losses = (coins.exponents[: coins.k] - coins.exponents[ranks]).sum(axis=1)  # both descend: no term is negative
     early = np.exp(-clock)
     accepted: Floats = early / (early - np.expm1(-losses) * (1 - early))
@@ -158,11 +146,10 @@ def _acceptance(coins: SetCoins, ranks: Positions, clock: Floats) -> Floats:
 
 
 class MarginRuns(NamedTuple):
-    """Sets that share a margin, because they share h and t. Ranks count from 1 in descending order of scores.
+    """Sets that share a margin, because they share h and t. Ranks count from 1 in descending order of scores."""
 
-    The h best candidates are inside, the next one is outside, and the worst one inside has rank t. The margin is
-    score(t) - score(h + 1). A set that is the k best candidates is a run of its own, with h = t = k.
-    """
+    # The h best candidates are inside, the next one is outside, and the worst one inside has rank t. The margin is
+    # score(t) - score(h + 1). A set that is the k best candidates is a run of its own, with h = t = k.
 
     margins: Floats
     log_lengths: Floats
@@ -171,13 +158,11 @@ class MarginRuns(NamedTuple):
 
 
 def margin_runs(ordered: Floats, low: int, high: int) -> MarginRuns:
-    """The runs of all sets of `low` to `high` candidates, whose scores descend.
-
-    The run (h, t) has N = t - h - 2 candidates between h + 1 and t, of which k - h - 1 are inside: G(h, N) = sum over k
-    of binomial(N, k - h - 1) sets. Pascal's rule G(h, N + 1) = G(h, N) + G(h + 1, N) makes each row of G a cumulative
-    sum of the next. At most high + d additions of positive terms, each with an error of 2**-53 times the logarithm,
-    leave a relative error below 1e-9 while high * d <= 10**6.
-    """
+    # The runs of all sets of `low` to `high` candidates, whose scores descend. The run (h, t) has N = t - h - 2
+    # candidates between h + 1 and t, of which k - h - 1 are inside: G(h, N) = sum over k of binomial(N, k - h - 1)
+    # sets. Pascal's rule G(h, N + 1) = G(h, N) + G(h + 1, N) makes each row of G a cumulative sum of the next. At most
+    # high + d additions of positive terms, each with an error of 2**-53 times the logarithm, leave a relative error
+    # below 1e-9 while high * d <= 10**6.
     count = ordered.size
     if not 1 <= low <= high < count:
         raise InvalidValue(f"sizes must be between 1 and {count - 1}, the number of candidates minus one")
@@ -197,11 +182,9 @@ def margin_runs(ordered: Floats, low: int, high: int) -> MarginRuns:
 def simulate_margins(  # noqa: PLR0913 - one parameter for each public choice
     scores: Floats, k: int | tuple[int, int], rate: float, runs: int, generator: np.random.Generator, *, waits: bool
 ) -> Positions:
-    """One choice among all sets of k, or of `low` to `high` candidates, by their margins, for each run.
-
-    The choice falls on a run of sets with equal margins, by the largest of its exponential noises or by its weight, and
-    then on a uniformly random set of the run. Rows of positions ascend, and end in -1 if sizes differ.
-    """
+    """One choice among all sets of k, or of `low` to `high` candidates, by their margins, for each run."""
+    # The choice falls on a run of sets with equal margins, by the largest of its exponential noises or by its weight,
+    # and then on a uniformly random set of the run. Rows of positions ascend, and end in -1 if sizes differ.
     low, high = k if isinstance(k, tuple) else (k, k)
     order = descending(scores, high)
     found = margin_runs(np.asarray(scores, dtype=np.float64)[order], low, high)
@@ -218,10 +201,8 @@ def simulate_margins(  # noqa: PLR0913 - one parameter for each public choice
 
 
 def _first_runs(exponents: Floats, log_lengths: Floats, count: int, generator: np.random.Generator) -> Positions:
-    """Permute-and-flip over runs: the largest score + noise, where the noise is the largest of N exponential ones.
-
-    That is -log(1 - e**-(E / N)) with E exponential, and log N - log E to 1e-13 where E / N < 1e-13.
-    """
+    # Permute-and-flip over runs: the largest score + noise, where the noise is the largest of N exponential ones. That
+    # is -log(1 - e**-(E / N)) with E exponential, and log N - log E to 1e-13 where E / N < 1e-13.
     chosen = np.empty(count, dtype=np.int64)
     for block in _row_blocks(chosen, exponents.size):
         logs = np.log(generator.standard_exponential((block.size, exponents.size))) - log_lengths
@@ -231,13 +212,12 @@ def _first_runs(exponents: Floats, log_lengths: Floats, count: int, generator: n
 
 
 def _heaviest_runs(exponents: Floats, log_lengths: Floats, count: int, generator: np.random.Generator) -> Positions:
-    """The exponential mechanism over runs: by their weights N e**-x."""
+    # The exponential mechanism over runs: by their weights N e**-x.
     weights = log_lengths - exponents
     return generator.choice(weights.size, count, p=softmax(weights.max() - weights))
 
 
 def _set_of_run(h: int, t: int, sizes: tuple[int, int], generator: np.random.Generator) -> Positions:
-    """A uniformly random set of a run, as ranks from 0."""
     if h == t:
         return np.arange(h)
     between = t - h - 2
@@ -278,7 +258,6 @@ def simulate_rounds(
 
 
 def _scaled(scores: Floats, k: int, rate: float) -> Floats:
-    """The scores in units of the noise, from the best one down."""
     scores = np.asarray(scores, dtype=np.float64)
     if not 1 <= k <= scores.size:
         raise InvalidValue(f"k must be between 1 and {scores.size}, the number of candidates, got {k}")
@@ -287,18 +266,13 @@ def _scaled(scores: Floats, k: int, rate: float) -> Floats:
 
 
 def _row_blocks(rows: Positions, width: int) -> Iterator[Positions]:
-    """Views of consecutive rows, such that as many rows of random numbers fit the memory."""
+    # Views of consecutive rows, such that as many rows of random numbers fit the memory.
     step = max(1, _BLOCK // width)
     return (rows[start : start + step] for start in range(0, len(rows), step))
 
 
 def expected_shortfall_of_sets(scores: Floats, k: int, rate: float, *, waits: bool) -> float | None:
-    """The expected shortfall of one choice among all k-sets by their sums.
-
-    >>> scores = np.array([10.0, 8.0, 5.0])
-    >>> [round(expected_shortfall_of_sets(scores, 2, 1.0, waits=waits), 4) for waits in (True, False)]
-    [0.0455, 0.0866]
-    """
+    """The expected shortfall of one choice among all k-sets by their sums."""
     ordered = _ordered(scores, k)
     if not waits:
         return _shortfall_by_coins(ordered, k, rate) if k * ordered.size <= _MOST_ENTRIES else None
@@ -310,23 +284,20 @@ def expected_shortfall_of_sets(scores: Floats, k: int, rate: float, *, waits: bo
 
 
 def _ordered(scores: Floats, k: int) -> Floats:
-    """The scores in descending order."""
     ordered: Floats = np.asarray(scores, dtype=np.float64)[descending(scores, k)]
     return ordered
 
 
 def _shortfall(ordered: Floats, k: int, wrong: Floats) -> float:
-    """The expected shortfall, from the probability that each candidate is on the wrong side of rank k."""
+    # The expected shortfall, from the probability that each candidate is on the wrong side of rank k.
     return float(np.abs(ordered - ordered[k - 1]) @ wrong) / k
 
 
 def _shortfall_by_coins(ordered: Floats, k: int, rate: float) -> float:
-    """The exponential mechanism over sets, by the number of heads of independent coins, given that it is k.
-
-    A candidate is chosen if its coin shows heads and k - 1 others do, and not chosen if it shows tails and k others do.
-    The coins are those of the simulation, at whose tau the probability of k heads is not small. Each addition of a coin
-    has a relative error of 3 * 2**-53, and each coin of 3e-13.
-    """
+    # The exponential mechanism over sets, by the number of heads of independent coins, given that it is k. A candidate
+    # is chosen if its coin shows heads and k - 1 others do, and not chosen if it shows tails and k others do. The coins
+    # are those of the simulation, at whose tau the probability of k heads is not small. Each addition of a coin has a
+    # relative error of 3 * 2**-53, and each coin of 3e-13.
     from scipy.special import expit  # noqa: PLC0415 - SciPy is slow to import
 
     log_odds = set_coins(ordered, k, rate).log_odds
@@ -341,11 +312,9 @@ def _shortfall_by_coins(ordered: Floats, k: int, rate: float) -> float:
 
 
 def _others(heads: Floats, tails: Floats, most: int) -> Iterator[tuple[int, Floats, Floats]]:
-    """For each coin, the laws of the number of heads before it and after it, from the last coin to the first.
-
-    Coins are rows; columns are independent cases. Row j of a law is the probability of j heads, and the last row, j =
-    most, of that number or more.
-    """
+    # For each coin, the laws of the number of heads before it and after it, from the last coin to the first. Coins are
+    # rows; columns are independent cases. Row j of a law is the probability of j heads, and the last row, j = most, of
+    # that number or more.
     law = np.zeros((most + 1, heads.shape[1]))
     law[0] = 1.0
     before = list(itertools.accumulate(zip(heads[:-1], tails[:-1], strict=True), _with_coin, initial=law))
@@ -356,7 +325,6 @@ def _others(heads: Floats, tails: Floats, most: int) -> Iterator[tuple[int, Floa
 
 
 def _with_coin(law: Floats, coin: tuple[Floats, Floats]) -> Floats:
-    """The law of the number of heads with one more coin."""
     head, tail = coin
     more = law * tail
     more[1:] += law[:-1] * head
@@ -365,11 +333,9 @@ def _with_coin(law: Floats, coin: tuple[Floats, Floats]) -> Floats:
 
 
 def _levels_of_sets(ordered: Floats, k: int, rate: float) -> tuple[Floats, Floats] | None:
-    """The different sums of scores below the best sum, and the logarithms of the numbers of k-sets that have them.
-
-    Built up one distinct score at a time. Sets that lose so much that all of them together weigh less than e**-60 of
-    the least loss are left out.
-    """
+    # The different sums of scores below the best sum, and the logarithms of the numbers of k-sets that have them. Built
+    # up one distinct score at a time. Sets that lose so much that all of them together weigh less than e**-60 of the
+    # least loss are left out.
     pivot = ordered[k - 1]
     values, sizes = (found[::-1] for found in np.unique(ordered, return_counts=True))
     worst = _largest_loss(ordered, k, rate)
@@ -392,7 +358,7 @@ def _levels_of_sets(ordered: Floats, k: int, rate: float) -> tuple[Floats, Float
 
 
 def _largest_loss(ordered: Floats, k: int, rate: float) -> float:
-    """The loss beyond which sets are negligible beside the least loss, or one that is nearly the least."""
+    # The loss beyond which sets are negligible beside the least loss, or one that is nearly the least.
     below, above = (np.abs(part[part != ordered[k - 1]] - ordered[k - 1]) for part in (ordered[k:], ordered[:k]))
     if not below.size and not above.size:
         return 0.0
@@ -402,13 +368,12 @@ def _largest_loss(ordered: Floats, k: int, rate: float) -> float:
 
 
 def _log_binomials(size: int, count: int) -> Floats:
-    """The logarithms of the first binomial coefficients of this size: of `size` over 0, 1, 2 and so on."""
+    # The logarithms of the first binomial coefficients of this size: of `size` over 0, 1, 2 and so on.
     chosen = np.arange(1, count)
     return np.append(0.0, np.cumsum(np.log((size - chosen + 1) / chosen)))
 
 
 def _merged(used: Integers, losses: Floats, log_counts: Floats) -> tuple[Integers, Floats, Floats]:
-    """The same sets, with those merged that have equal sizes and equal losses."""
     order = np.lexsort((losses, used))
     used, losses, log_counts = used[order], losses[order], log_counts[order]
     first = np.append(True, (np.diff(used) > 0) | (np.diff(losses) > 0)).nonzero()[0]
@@ -431,11 +396,9 @@ def expected_shortfall_of_margins(
 
 
 def _mean_shortfalls(ordered: Floats, k: int, runs: MarginRuns) -> Floats:
-    """The mean shortfall of the k-sets of each run, which share h and t, as a sum of terms that are never negative.
-
-    The candidate of rank h + 1 is missing and that of rank t is chosen. Of the N = t - h - 2 candidates between, those
-    among the top k are missing with probability (t - 1 - k) / N, and the others are chosen with the rest of it.
-    """
+    # The mean shortfall of the k-sets of each run, which share h and t, as a sum of terms that are never negative. The
+    # candidate of rank h + 1 is missing and that of rank t is chosen. Of the N = t - h - 2 candidates between, those
+    # among the top k are missing with probability (t - 1 - k) / N, and the others are chosen with the rest of it.
     distances = np.abs(ordered - ordered[k - 1])
     missing = np.append(np.cumsum(distances[:k][::-1])[::-1], np.zeros(ordered.size + 1 - k))  # sums from a rank to k
     extra = np.append(np.zeros(k + 1), np.cumsum(distances[k:]))  # sums from k to a rank
@@ -446,7 +409,6 @@ def _mean_shortfalls(ordered: Floats, k: int, runs: MarginRuns) -> Floats:
 
 
 def _level_probabilities(exponents: Floats, log_counts: Floats, *, waits: bool) -> Floats:
-    """The probability of each level of candidates."""
     if waits:
         return permute_and_flip_by_level(exponents, log_counts)
     weights = log_counts - exponents
@@ -474,10 +436,8 @@ def expected_shortfall_of_peeling(scores: Floats, k: int, rate: float, *, waits:
 
 
 def _multisets(sizes: Array, most: int) -> float:
-    """The number of multisets of 1 to `most` scores, of which each can be taken as often as it occurs.
-
-    Those of each size are the coefficients of a product of polynomials 1 + x + ... + x**size.
-    """
+    # The number of multisets of 1 to `most` scores, of which each can be taken as often as it occurs. Those of each
+    # size are the coefficients of a product of polynomials 1 + x + ... + x**size.
     found = np.eye(1, most + 1)[0]
     for size in np.minimum(sizes, most).tolist():
         found = np.convolve(found, np.ones(size + 1))[: most + 1]
@@ -487,12 +447,11 @@ def _multisets(sizes: Array, most: int) -> float:
 
 
 def expected_shortfall_of_one_shot(scores: Floats, k: int, rate: float) -> float | None:
-    """The expected shortfall of the k largest of score + exponential noise.
-
-    With p_i = exp(-c (q* - q_i)), candidate i has the noise -log(z p_i) / c for a z that is uniform on [0, 1 / p_i].
-    The k smallest z are chosen. Given z, another candidate s is before i with probability min(1, p_s z). Between two of
-    the points 1 / p_s the integrand is a polynomial of degree n - 1 at most, which Gauss-Legendre integrates exactly.
-    """
+    """The expected shortfall of the k largest of score + exponential noise."""
+    # With p_i = exp(-c (q* - q_i)), candidate i has the noise -log(z p_i) / c for a z that is uniform on [0, 1 / p_i].
+    # The k smallest z are chosen. Given z, another candidate s is before i with probability min(1, p_s z). Between two
+    # of the points 1 / p_s the integrand is a polynomial of degree n - 1 at most, which Gauss-Legendre integrates
+    # exactly.
     ordered = _ordered(scores, k)
     if ordered.size > _MOST_NOISES:
         return None
@@ -506,11 +465,9 @@ def expected_shortfall_of_one_shot(scores: Floats, k: int, rate: float) -> float
 
 
 def _wrong_in_panel(exponents: Floats, wanted: int, width: float) -> Floats:
-    """The probability that z falls in a panel and the candidate is on the wrong side of rank k, for each candidate.
-
-    The panel is v = z p in [1 - width, 1], p of the first candidate. Those before it are certain; of the others,
-    `wanted` more are chosen.
-    """
+    # The probability that z falls in a panel and the candidate is on the wrong side of rank k, for each candidate. The
+    # panel is v = z p in [1 - width, 1], p of the first candidate. Those before it are certain; of the others, `wanted`
+    # more are chosen.
     nodes, weights = unit_grid(_NODES)
     own = np.exp(-exponents)
     from_one = width * (1 - nodes)  # 1 - v

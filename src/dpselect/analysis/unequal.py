@@ -66,13 +66,8 @@ def generalized_scores(scores: Any, sensitivities: Any, epsilon: Number, failure
 
 
 def margin(n: int, epsilon: Number, failure: Number) -> Fraction:
-    """The t of n candidates: 2 log(n / failure) / epsilon, in floats and rounded up to six digits.
-
-    Any public t is private, so the rounding affects only accuracy.
-
-    >>> margin(1000, epsilon=1, failure=0.05)
-    Fraction(19807, 1000)
-    """
+    """The t of n candidates: 2 log(n / failure) / epsilon, in floats and rounded up to six digits."""
+    # Any public t is private, so the rounding affects only accuracy.
     spent, doubt = _validate.exact_positive(epsilon=epsilon), _validate.exact_positive(failure=failure)
     if doubt >= 1:
         raise InvalidValue("failure must be between 0 and 1: give for example 0.05")
@@ -104,7 +99,7 @@ def _finite(vector: Vector) -> Vector:
 
 @dataclass(frozen=True, repr=False)
 class _Points:
-    """The sensitivities s and the r of candidates, in units that make them integers if that is cheap. Secret."""
+    # The sensitivities s and the r of candidates, in units that make them integers if that is cheap. Secret.
 
     s: Sequence[Any]
     r: Sequence[Any]
@@ -123,7 +118,7 @@ def _points(scores: Vector, units: Vector, t: Fraction) -> _Points:
 
 
 def _whole(vector: Vector) -> tuple[list[Any], int] | None:
-    """The numbers over a common denominator, unless it is too long."""
+    # The numbers over a common denominator, unless it is too long.
     if isinstance(vector, np.ndarray) and vector.dtype.kind in "iu":
         return vector.tolist(), 1
     ratios = [number.as_integer_ratio() for number in (vector.tolist() if isinstance(vector, np.ndarray) else vector)]
@@ -145,7 +140,7 @@ def _least_quotients(points: _Points) -> list[Fraction]:
 
 
 def _upper_hull(points: _Points) -> _Points:
-    """The points on the upper hull, from the smallest s to the largest r: s and r rise along it, and slopes fall."""
+    # The points on the upper hull, from the smallest s to the largest r: s and r rise along it, and slopes fall.
     s: list[Any] = []
     r: list[Any] = []
     for s_j, r_j in sorted(zip(points.s, points.r, strict=True)):
@@ -161,7 +156,7 @@ def _upper_hull(points: _Points) -> _Points:
 
 
 def _tangent(hull: _Points, s: Any, r: Any, guess: int) -> int:
-    """The position on the hull with the largest slope from (-s, r): the first one whose successor is not steeper."""
+    # The position on the hull with the largest slope from (-s, r): the first one whose successor is not steeper.
     low, high = 0, len(hull.s) - 1
     falls_behind = guess == high or not _next_is_steeper(hull, guess, s, r)
     if falls_behind and (guess == low or _next_is_steeper(hull, guess - 1, s, r)):
@@ -177,7 +172,7 @@ def _next_is_steeper(hull: _Points, k: int, s: Any, r: Any) -> bool:
 
 
 def _guesses(points: _Points, hull: _Points) -> list[int]:
-    """The positions of the tangents in floats; arbitrary if they overflow. Only a guess: exact comparisons decide."""
+    # The positions of the tangents in floats; arbitrary if they overflow. Only a guess: exact comparisons decide.
     try:
         s, r, hull_s, hull_r = (np.array(part, np.float64) for part in (points.s, points.r, hull.s, hull.r))
     except OverflowError:
@@ -192,7 +187,7 @@ def _guesses(points: _Points, hull: _Points) -> list[int]:
 
 
 def _is_below_edge(hull_s: Floats, hull_r: Floats, k: npt.NDArray[np.int64], s: Floats, r: Floats) -> Any:
-    """Whether edge k, extended to the left, passes below (-s, r). Then the slope to the end of the edge is larger."""
+    # Whether edge k, extended to the left, passes below (-s, r). Then the slope to the end of the edge is larger.
     slopes = (hull_r[k + 1] - hull_r[k]) / (hull_s[k + 1] - hull_s[k])
     return hull_r[k] - slopes * (hull_s[k] + s) < r
 

@@ -45,7 +45,7 @@ _CHUNK = 100
 
 
 def _sampler(f: Any, total: int, watch: Watch) -> Sampler:
-    """The function that runs `f`, in batches if it has a method `select_rows`, and reports its progress."""
+    # The function that runs `f`, in batches if it has a method `select_rows`, and reports its progress.
     rows, done = getattr(f, "select_rows", None), 0
     if not callable(rows) and not callable(f):
         raise InvalidType(f"f must be a callable f(scores) or a mechanism, got {type(f).__name__}")
@@ -66,7 +66,7 @@ def _sampler(f: Any, total: int, watch: Watch) -> Sampler:
 
 
 def _own_copy(given: Any) -> Any:
-    """A shallow copy for one run. An object that cannot be copied, such as an open connection, is passed as it is."""
+    # A shallow copy for one run. An object that cannot be copied, such as an open connection, is passed as it is.
     try:
         return copy(given)
     except Exception:  # the copy runs code of the object, which may raise anything
@@ -74,7 +74,7 @@ def _own_copy(given: Any) -> Any:
 
 
 def _run_one_by_one(f: Callable[[Any], Any], given: Any, runs: int) -> Counts:
-    """Call `f` once per run, each time on a fresh copy. An exception is an outcome too: an observer learns from it."""
+    # Call `f` once per run, each time on a fresh copy. An exception is an outcome too: an observer learns from it.
     counts: Counts = Counter()
     for _ in range(runs):
         try:
@@ -87,10 +87,8 @@ def _run_one_by_one(f: Callable[[Any], Any], given: Any, runs: int) -> Counts:
 
 
 def _run_in_rows(select_rows: Callable[[Any], Any], given: Any, runs: int) -> Counts:
-    """Call `select_rows` once for all runs.
-
-    An exception cannot be counted here: it hides the outcomes of the other rows, and a second attempt would bias them.
-    """
+    # Call `select_rows` once for all runs. An exception cannot be counted here: it hides the outcomes of the other
+    # rows, and a second attempt would bias them.
     rows = np.broadcast_to(given, (runs, *given.shape)) if isinstance(given, np.ndarray) else [given] * runs
     found, failure = None, ""
     try:
@@ -106,7 +104,6 @@ def _run_in_rows(select_rows: Callable[[Any], Any], given: Any, runs: int) -> Co
 
 
 def _counted(found: Any) -> Counts:
-    """Counts of the outputs of many runs, given as an array with one row per run or as any other iterable."""
     if isinstance(found, np.ndarray) and found.dtype.kind in "biu" and found.size:  # floats have -0.0 and NaN
         values, often = np.unique(found, axis=0, return_counts=True)
         return Counter(dict(zip(map(outcome_of, values.tolist()), often.tolist(), strict=True)))
@@ -138,10 +135,7 @@ def audit(  # noqa: PLR0913 - what is claimed, and how hard to try
             batches. It must return an index or another hashable value, or a list, set, dict, dataclass or NumPy array
             of such values. Its runs must be independent of each other. An exception counts as an outcome.
         epsilon: the epsilon that `f` promises.
-        sensitivity: the largest change of any single score when one person changes; 1 if omitted.
-        monotonic: whether one person always moves all scores in the same direction.
-        score_range: the largest change of the difference between any two scores; replaces `sensitivity` and
-            `monotonic`.
+        sensitivity, monotonic, score_range: See `PermuteAndFlip`.
         pairs: neighbouring score vectors, each a tuple (scores, neighbour); `hard_pairs` if omitted.
         inputs: neighbouring inputs of any kind, instead of scores: a list of tuples (data, neighbour), or a dict from
             names to such tuples. The audit cannot check that they are neighbours. Each run gets a shallow copy.
@@ -199,7 +193,6 @@ _SIGNATURE = (
 def _claim(
     inputs: Any, pairs: Any, sensitivity: Number | None, monotonic: bool, score_range: Number | None
 ) -> Claim | None:
-    """The claim about the scores; None if inputs other than scores are given."""
     claim = stated(sensitivity, monotonic, score_range)
     if inputs is None:
         return claim
@@ -217,7 +210,7 @@ def _neighbours(
 
 
 def _try_once(f: Any, pair: Pair | InputPair) -> str:
-    """The name of the exception that f raises. Its message is left out: it may quote the scores."""
+    # The name of the exception that f raises. Its message is left out: it may quote the scores.
     try:
         f(_own_copy(pair.both[0]))
     except Exception as error:
@@ -226,7 +219,7 @@ def _try_once(f: Any, pair: Pair | InputPair) -> str:
 
 
 def _test_pair(pair: Pair | InputPair, sampler: Sampler, runs: int, doubt: float) -> Finding:
-    """Choose an event on one half of the runs and test it on the other half."""
+    # Choose an event on one half of the runs and test it on the other half.
     here, there = pair.both
     sizes = (runs // 4, runs // 2 - runs // 4, runs - runs // 2)
     parts = [Samples(sampler(here, n), sampler(there, n), n) for n in sizes]
@@ -244,7 +237,7 @@ def _test_pair(pair: Pair | InputPair, sampler: Sampler, runs: int, doubt: float
 
 
 def _check_comparable(counts: Counts) -> None:
-    """Refuse outputs that are all new objects, each equal only to itself: no event would occur twice."""
+    # Refuse outputs that are all new objects, each equal only to itself: no event would occur twice.
     if len(counts) == counts.total() and all(map(is_new_object, counts)):
         kind = type(plain(next(iter(counts)))).__name__
         raise InvalidType(f"f returns a new {kind} in each run, which equals no other: return its value instead")

@@ -61,11 +61,7 @@ class Samples:
 
 
 def epsilon_bound(hits: Any, neighbour_hits: Any, trials: int, doubt: float) -> Floats:
-    """The log of a lower bound on one probability over an upper bound on the other; -inf without a hit.
-
-    >>> float(epsilon_bound(900, 0, 1000, doubt=1e-6).round(2))
-    4.07
-    """
+    # The log of a lower bound on one probability over an upper bound on the other; -inf without a hit.
     hits, others = np.asarray(hits, np.float64), np.asarray(neighbour_hits, np.float64)
     low = np.where(hits > 0, stats.beta.ppf(doubt / 2, np.maximum(hits, 1), trials - hits + 1), 0.0)
     open_ends = np.maximum(trials - others, 1)
@@ -75,16 +71,10 @@ def epsilon_bound(hits: Any, neighbour_hits: Any, trials: int, doubt: float) -> 
 
 
 def noticeable_epsilon(epsilon: float, trials: int, doubt: float) -> float:
-    """The true epsilon that would be flagged about half of the time; infinite if there are too few trials.
-
-    Suppose that an event has probability one half and occurs exactly as often as expected on both inputs. The result is
-    the smallest epsilon for which its bound then exceeds the promised one. The bound falls as `neighbour_hits` grows.
-
-    >>> round(noticeable_epsilon(1.0, trials=5000, doubt=1e-6 / 22), 2)
-    1.26
-    >>> noticeable_epsilon(4.0, trials=50, doubt=1e-6 / 22)
-    inf
-    """
+    """The true epsilon that would be flagged about half of the time; infinite if there are too few trials."""
+    # Suppose that an event has probability one half and occurs exactly as often as expected on both inputs. The result
+    # is the smallest epsilon for which its bound then exceeds the promised one. The bound falls as `neighbour_hits`
+    # grows.
     hits = trials // 2
     counts = range(hits + 1)
     showing = bisect_left(counts, True, key=lambda others: bool(epsilon_bound(hits, others, trials, doubt) <= epsilon))
@@ -98,12 +88,10 @@ def chosen_event(
     suspects: Iterable[frozenset[Hashable]] = (),
     views: Iterable[View] = (WHOLE,),
 ) -> Event:
-    """The event with the largest bound on `choosing`, among the suspects and the events that `ranking` suggests.
-
-    Among events of a given size, the one that holds the labels with the largest ratios has the largest ratio. So
-    `ranking` ranks the labels of each view. With many labels, the top of that ranking is partly luck, and `choosing`
-    corrects for it. Suspects are events that were named without looking at any sample.
-    """
+    """The event with the largest bound on `choosing`, among the suspects and the events that `ranking` suggests."""
+    # Among events of a given size, the one that holds the labels with the largest ratios has the largest ratio. So
+    # `ranking` ranks the labels of each view. With many labels, the top of that ranking is partly luck, and `choosing`
+    # corrects for it. Suspects are events that were named without looking at any sample.
     events: list[tuple[float, Event]] = []
     for view in views:
         ranked, seen = ranking.through(view), choosing.through(view)
@@ -121,11 +109,8 @@ def chosen_event(
 def _orders(
     ranking: Samples, choosing: Samples, view: View, is_reversed: bool
 ) -> Iterator[tuple[list[Hashable], Positions]]:
-    """Orders of the labels of a view, and the ends of the beginnings that may be events.
-
-    Bins from below and from above make half-lines. The other order is that of the ratios, where labels of equal ratio
-    stay together.
-    """
+    # Orders of the labels of a view, and the ends of the beginnings that may be events. Bins from below and from above
+    # make half-lines. The other order is that of the ratios, where labels of equal ratio stay together.
     bins: list[Hashable] = list(range(view.bins))
     if bins:
         yield from ((order, np.arange(view.bins)) for order in (bins, bins[::-1]))

@@ -18,11 +18,7 @@ _NO_PROOF = "This does not prove privacy: an audit can only prove a violation."
 
 
 def rounded_down(bound: float) -> str:
-    """A lower bound with four significant digits, rounded down.
-
-    >>> rounded_down(1.98765), rounded_down(math.inf)
-    ('1.987', 'inf')
-    """
+    # A lower bound with four significant digits, rounded down.
     if math.isinf(bound):
         return "inf"
     return f"{Context(prec=4, rounding=ROUND_FLOOR).create_decimal(Decimal(bound)).normalize():f}"
@@ -83,7 +79,7 @@ class Finding:
 
 
 class _Verdict(ABC):
-    """What both kinds of audits say about the promised epsilon."""
+    # What both kinds of audits say about the promised epsilon.
 
     epsilon: Fraction
     claim: Claim | None
@@ -95,13 +91,12 @@ class _Verdict(ABC):
 
     @property
     def violates(self) -> bool:
-        """Whether the promise is broken. False only means that this audit found no violation."""
+        # Whether the promise is broken. False only means that this audit found no violation.
         bound, slack, _, _ = self._evidence
         return bound > float_above(self.epsilon) + slack
 
     @property
     def verdict(self) -> str:
-        """The verdict as a sentence."""
         bound, _, where, tried = self._evidence
         if not self.violates:
             return f"no violation found {tried}"
@@ -169,7 +164,6 @@ class Audit(_Verdict):
         return self.lower_bound, 0.0, f"the pair {self.worst.pair!r}", f"in {self.runs:,} runs"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the verdict, and a row for each pair of neighbours."""
         heads = ["pair of neighbours", "epsilon at least", "event on one", "on the other", "runs on each", "failures"]
         rows = (
             [found.pair, rounded_down(found.lower_bound), *(f"{count:,}" for count in found.counts.values())]
@@ -227,7 +221,6 @@ class PmfAudit(_Verdict):
         return self.log_ratio, self.slack, repr(self.worst[0]), f"on {len(self.log_ratios)} score vectors"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the verdict, and a row for each score vector."""
         rows = ([name, "inf" if math.isinf(ratio) else shown(ratio)] for name, ratio in self.log_ratios)
         return self._page(["scores", "log-ratio"], rows, "" if self.violates else _NO_PROOF)
 

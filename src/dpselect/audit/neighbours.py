@@ -74,10 +74,8 @@ class InputPair:
 
 
 def checked_inputs(inputs: Any) -> list[InputPair]:
-    """The pairs of inputs that the user gave: a list of tuples (data, neighbour), or a dict from names to tuples.
-
-    A tuple of pairs is refused because it could also be one pair of inputs that are tuples.
-    """
+    """The pairs of inputs that the user gave: a list of tuples (data, neighbour), or a dict from names to tuples."""
+    # A tuple of pairs is refused because it could also be one pair of inputs that are tuples.
     if not isinstance(inputs, (list, Mapping)):
         raise InvalidType(
             f"inputs must be a list of tuples (data, neighbour), or a dict of them by name, got {type(inputs).__name__}"
@@ -160,10 +158,7 @@ def hard_pairs(
 
     Args:
         epsilon: the epsilon that the mechanism promises; some pairs depend on it.
-        sensitivity: the largest change of any single score when one person changes; 1 if omitted.
-        monotonic: whether one person always moves all scores in the same direction.
-        score_range: the largest change of the difference between any two scores; replaces `sensitivity` and
-            `monotonic`.
+        sensitivity, monotonic, score_range: See `PermuteAndFlip`.
         longest: the number of candidates in the longest vectors.
 
     Raises:
@@ -192,7 +187,7 @@ def hard_pairs(
 
 
 def _unit(sensitivity: Fraction) -> float:
-    """A number with few bits, at most the sensitivity and close to it. Its multiples are exact floats."""
+    # A number with few bits, at most the sensitivity and close to it. Its multiples are exact floats.
     nearest = float_below(sensitivity)
     significand, exponent = math.frexp(nearest)
     unit = math.ldexp(math.floor(math.ldexp(significand, _SHORT)), exponent - _SHORT)
@@ -203,14 +198,14 @@ def _unit(sensitivity: Fraction) -> float:
 
 @dataclass(frozen=True)
 class _World:
-    """What all pairs share: the unit of the scores, the exponent c * unit, and how one person moves scores."""
+    # What all pairs share: the unit of the scores, the exponent c * unit, and how one person moves scores.
 
     unit: float
     exponent: float
     monotonic: bool
 
     def pair(self, name: str, multiples: Sequence[float], moves: Sequence[int]) -> Pair:
-        """Scores that are multiples of the unit, and a neighbour. Moves of -1 and 1 become 0 and 1 if monotonic."""
+        # Scores that are multiples of the unit, and a neighbour. Moves of -1 and 1 become 0 and 1 if monotonic.
         scores, moved = np.array(multiples, float), self.moves(np.array(moves, float))
         return Pair(name, scores * self.unit, (scores + moved) * self.unit)
 
@@ -239,7 +234,7 @@ def _floats(world: _World, longest: int) -> list[Pair]:
 
 
 def _exponentials(world: _World) -> list[Pair]:
-    """The winner's exp(c q) underflows or overflows on one side of the pair only; the loser is 1000 / c below it."""
+    # The winner's exp(c q) underflows or overflows on one side of the pair only; the loser is 1000 / c below it.
     lowest = math.floor(_UNDERFLOW / world.exponent) + 1
     highest = math.floor(_OVERFLOW / world.exponent)
     behind = math.ceil(1000 / world.exponent)
@@ -253,7 +248,6 @@ def _exponentials(world: _World) -> list[Pair]:
 
 
 def _ends(sensitivity: Fraction, world: _World) -> list[Pair]:
-    """Negative zero, the smallest and the largest floats."""
     ahead = world.unit * min(math.ceil(30 / world.exponent), _LARGEST_MULTIPLE)
     pairs = [
         Pair("negative zero", np.array([ahead, 0.0, 0.0]), np.array([ahead, -0.0, 0.0])),
@@ -266,7 +260,7 @@ def _ends(sensitivity: Fraction, world: _World) -> list[Pair]:
 
 
 def _integers(step: int, world: _World) -> list[Pair]:
-    """Integers that float64 cannot distinguish, and differences that do not fit int64 or uint64."""
+    # Integers that float64 cannot distinguish, and differences that do not fit int64 or uint64.
     middle, far, quarter = 2**53, 2**60 + 128, 2**62
     top = quarter if world.monotonic else quarter + 1  # the difference wraps around on one side of the pair only
     ties = [7 * step, 7 * step]
@@ -281,7 +275,7 @@ def _integers(step: int, world: _World) -> list[Pair]:
 
 
 def _whole(name: str, scores: list[int], moves: list[int], world: _World, kind: type[np.integer]) -> Pair:
-    """A pair of integer vectors. If monotonic, only the first candidate moves."""
+    # A pair of integer vectors. If monotonic, only the first candidate moves.
     taken = [moves[0], 0] if world.monotonic else moves
     moved = [score + move for score, move in zip(scores, taken, strict=True)]
     return Pair(name, np.array(scores, kind), np.array(moved, kind))

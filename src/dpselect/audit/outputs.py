@@ -36,17 +36,15 @@ class Raised:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Typed:
-    """A value with its type, because Python calls values of different types equal."""
+    # A value with its type, because Python calls values of different types equal.
 
     kind: type
     value: Any
     mark: str = ""  # "nan" or "negative zero", which `==` on the value does not show
 
     def __eq__(self, other: object) -> bool:
-        """Whether all fields are equal, as in tuples: the same object is equal to itself, also pandas.NA.
-
-        `pandas.NA == pandas.NA` has no truth value, and the comparison that a dataclass has on Python 3.13 needs one.
-        """
+        # Whether all fields are equal, as in tuples: the same object is equal to itself, also pandas.NA. `pandas.NA ==
+        # pandas.NA` has no truth value, and the comparison that a dataclass has on Python 3.13 needs one.
         if not isinstance(other, Typed):
             return NotImplemented
         return (self.kind, self.value, self.mark) == (other.kind, other.value, other.mark)
@@ -68,11 +66,7 @@ _PRESENT = Typed(bool, True)  # the value of an item of a set
 
 @singledispatch
 def outcome_of(output: Any) -> Hashable:
-    """The output in a hashable form. Two outputs have equal forms if and only if an observer sees no difference.
-
-    >>> outcome_of([1, np.int64(2)]), outcome_of(math.nan) == outcome_of(-math.nan), outcome_of(1) == outcome_of(True)
-    ((1, 2), True, False)
-    """
+    """The output in a hashable form. Two outputs have equal forms if and only if an observer sees no difference."""
     if is_dataclass(output) and not isinstance(output, type) and type(output).__dataclass_params__.eq:  # type: ignore[attr-defined]
         return _fields(output, ((part.name, getattr(output, part.name)) for part in fields(output) if part.compare))
     return _leaf(output)
@@ -182,7 +176,7 @@ def is_new_object(outcome: Hashable) -> bool:
 
 
 def _gathered(kind: Callable[[Any], Any], items: Iterable[Any]) -> Any:
-    """A dict or a set of the items, or a tuple if an item has become unhashable, for example a dict."""
+    # A dict or a set of the items, or a tuple if an item has become unhashable, for example a dict.
     kept = tuple(items)
     try:
         return kind(kept)
@@ -205,11 +199,7 @@ def plain(outcome: Hashable) -> Any:
 
 
 def text_of(outcome: Hashable) -> str:
-    """A short text for the outcome.
-
-    >>> text_of(Raised("ValueError")), text_of(outcome_of([0.5, "a"]))
-    ('an exception ValueError', "(0.5, 'a')")
-    """
+    """A short text for the outcome."""
     if isinstance(outcome, Raised):
         return f"an exception {outcome.name}"
     try:
@@ -220,11 +210,7 @@ def text_of(outcome: Hashable) -> str:
 
 
 def json_of(output: Any) -> Any:
-    """The output as a value for JSON; a text if JSON has no form for it.
-
-    >>> json_of((1, 0.5, None, math.inf, b"x"))
-    [1, 0.5, None, 'inf', "b'x'"]
-    """
+    """The output as a value for JSON; a text if JSON has no form for it."""
     if isinstance(output, tuple):
         return [json_of(part) for part in output]
     try:

@@ -39,10 +39,7 @@ _LEVELS = np.unique([*(np.arange(33) / 32), *(2.0 ** -np.arange(6, 20)), *(1 - 2
 
 @dataclass(frozen=True)
 class View:
-    """A function that labels outcomes, the words for the outcomes that have one of some labels, and the number of bins.
-
-    If there are bins, the labels 0, 1 and so on are bins in the order of their numbers.
-    """
+    """A function that labels outcomes, the words for some labels, and the number of bins (labelled 0, 1 and so on)."""
 
     label: Callable[[Hashable], Label]
     words: Callable[[frozenset[Label]], str]
@@ -69,7 +66,7 @@ WHOLE = View(
 
 
 def part_view(path: Path, edges: Edges) -> View:
-    """One part of an output, or the output itself if it is a number. Numbers are put into bins."""
+    # One part of an output, or the output itself if it is a number. Numbers are put into bins.
     place = "".join(f"[{text_of(step)}]" for step in path)
     return View(
         lambda outcome: _binned(feature(outcome, path, _MISSING), edges),
@@ -79,7 +76,7 @@ def part_view(path: Path, edges: Edges) -> View:
 
 
 def coarse_view(grid: Grid, length: int | None = None) -> View:
-    """The output, or the beginning of a tuple, with each number that varies a lot in one of a few bins."""
+    # The output, or the beginning of a tuple, with each number that varies a lot in one of a few bins.
     verb = "is" if length is None else "begins with"
 
     def label(outcome: Hashable) -> Label:
@@ -99,7 +96,7 @@ def coarse_view(grid: Grid, length: int | None = None) -> View:
 
 
 def item_view(item: Hashable) -> View:
-    """Whether a tuple contains an item, at any position."""
+    # Whether a tuple contains an item, at any position.
     return View(
         lambda outcome: isinstance(outcome, tuple) and item in outcome,
         lambda labels: f"the output {'contains' if True in labels else 'does not contain'} {text_of(item)}",
@@ -107,7 +104,6 @@ def item_view(item: Hashable) -> View:
 
 
 def _binned(leaf: Hashable, edges: Edges) -> Label:
-    """The bin of a number; the value itself if it is not a number or there are no bins."""
     number = number_of(leaf) if edges else None
     return leaf if number is None else bisect_right(edges, number)
 
@@ -117,7 +113,6 @@ def _bins(edges: Edges) -> int:
 
 
 def _in_words(labels: frozenset[Label], edges: Edges) -> str:
-    """A text for labels: ranges of numbers for bins, and other labels as they are."""
     bins = sorted(label for label in labels if edges and type(label) is int)
     others = in_order(label for label in labels if not edges or type(label) is not int)
     breaks = [i for i in range(len(bins) + 1) if i in (0, len(bins)) or bins[i] != bins[i - 1] + 1]
@@ -140,14 +135,14 @@ def _range(first: int, last: int, edges: Edges) -> str:
 
 
 def _end(edges: Edges, place: int, alone: str, after: str) -> str:
-    """A text for an edge. An edge that is the next float after another one is written as the other one."""
+    # A text for an edge. An edge that is the next float after another one is written as the other one.
     if place and edges[place] == math.nextafter(edges[place - 1], math.inf):
         return f"{after} {edges[place - 1]!r}"
     return f"{alone} {edges[place]!r}"
 
 
 class Seen:
-    """The single values that some runs had on an input and on its neighbour, by the path that leads to them."""
+    # The single values that some runs had on an input and on its neighbour, by the path that leads to them.
 
     def __init__(self, here: Counts, there: Counts) -> None:
         self.outcomes = here, there
@@ -161,14 +156,14 @@ class Seen:
         self.many = {path for path, (one, other) in self.numbers.items() if len({*one, *other}) > _FEW}
 
     def fine_edges(self, path: Path) -> Edges:
-        """All numbers if they are few, otherwise quantiles of both sides, spaced more closely in the tails."""
+        # All numbers if they are few, otherwise quantiles of both sides, spaced more closely in the tails.
         sides = self.numbers[path]
         if path not in self.many:
             return tuple(sorted({number for side in sides for number in side}))
         return _edges((number for side in sides for number in _quantiles(side, _LEVELS)), sides)
 
     def coarse_grid(self, edges: int) -> Grid:
-        """This number of quantiles of both sides together, for each path that leads to many numbers."""
+        # This number of quantiles of both sides together, for each path that leads to many numbers.
         pooled = {path: self.numbers[path][0] + self.numbers[path][1] for path in self.many}
         levels = np.arange(1, edges + 1) / (edges + 1)
         return {path: _edges(_quantiles(numbers, levels), [numbers]) for path, numbers in pooled.items()}
@@ -185,7 +180,7 @@ class Seen:
 
 
 def _sparse(outcomes: Counts) -> Iterable[tuple[Hashable, int]]:
-    """Outcomes with their counts: all of them, or every k-th one if they have very many parts."""
+    # Outcomes with their counts: all of them, or every k-th one if they have very many parts.
     size = sum(1 for outcome in islice(outcomes, 1) for _ in features(outcome))
     return islice(outcomes.items(), 0, None, 1 + len(outcomes) * size // _MOST_LEAVES)
 
@@ -197,7 +192,7 @@ def _numbers(leaves: Counts) -> Counter[float]:
 
 
 def _quantiles(values: Mapping[float, int], levels: npt.ArrayLike) -> list[float]:
-    """The quantiles of the numbers at these levels; the smallest number at level 0 and the largest at level 1."""
+    # The quantiles of the numbers at these levels; the smallest number at level 0 and the largest at level 1.
     if not values:
         return []
     numbers = np.array(sorted(values))
@@ -208,15 +203,13 @@ def _quantiles(values: Mapping[float, int], levels: npt.ArrayLike) -> list[float
 
 
 def _edges(numbers: Iterable[float], sides: Iterable[Mapping[float, int]]) -> Edges:
-    """The numbers as edges. After a number that occurred more than once, the next float is an edge and ends its bin."""
+    # The numbers as edges. After a number that occurred more than once, the next float is an edge and ends its bin.
     kept = set(numbers)
     kept |= {math.nextafter(number, math.inf) for side in sides for number in kept if side.get(number, 0) > 1}
     return tuple(sorted(kept))
 
 
 def differing_parts(seen: Seen) -> Iterable[View]:
-    """The parts whose values differ most between the two inputs."""
-
     def distance(path: Path) -> int:
         here, there = seen.compared[path]
         return sum(abs(here[label] - there[label]) for label in {*here, *there})
@@ -234,7 +227,6 @@ def combinations(seen: Seen) -> Iterable[View]:
 
 
 def frequent_items(seen: Seen) -> Iterable[View]:
-    """The most frequent items of tuples whose values repeat."""
     found: Counts = Counter()
     for path, sides in seen.leaves.items():
         if len(path) == 1 and isinstance(path[0], int) and path not in seen.many:
@@ -244,7 +236,7 @@ def frequent_items(seen: Seen) -> Iterable[View]:
 
 
 def likelihood(seen: Seen) -> Iterable[View]:
-    """A naive Bayes score in bins: the sum over all parts of the log of how much likelier each is on the neighbour."""
+    # A naive Bayes score in bins: the sum over all parts of the log of how much likelier each is on the neighbour.
     grid = seen.coarse_grid(_EIGHTHS)
     weights = {
         (path, label): float(np.log((there[label] + 0.5) / (here[label] + 0.5)))

@@ -57,7 +57,7 @@ def _now() -> str:
 
 @dataclass(frozen=True)
 class Header:
-    """What is fixed when a ledger is created."""
+    # What is fixed when a ledger is created.
 
     identity: str
     budget: Budget
@@ -131,10 +131,9 @@ class Entry:
 
 @dataclass(frozen=True)
 class State:
-    """What has been confirmed of a ledger: the last entry, the head after it, the sum of all costs, and the unit.
+    """What has been confirmed of a ledger: the last entry, the head after it, the sum of all costs, and the unit."""
 
-    The privacy unit is that of the header, or otherwise of the first entry that states one.
-    """
+    # The privacy unit is that of the header, or otherwise of the first entry that states one.
 
     id: int
     head: str
@@ -158,7 +157,7 @@ def append(connection: sqlite3.Connection, id: int, previous: str, charge: Charg
 def header_row(
     identity: str, budget: Budget, created: str, unit: PrivacyUnit | None, dataset: str | None
 ) -> tuple[str | None, ...]:
-    """The header as the file stores it; the last column is the first head of the chain."""
+    # The header as the file stores it; the last column is the first head of the chain.
     fixed = identity, stored_budget(budget), created, None if unit is None else compact_json(unit.to_dict()), dataset
     return *fixed, hashed(["dpselect ledger", FORMAT, *fixed])
 
@@ -207,10 +206,9 @@ def _header(row: tuple[Any, ...]) -> Header:
 
 
 class Stored(NamedTuple):
-    """An answer, and the salted hash of the digest of its data, if one was given.
+    """An answer, and the salted hash of the digest of its data, if one was given."""
 
-    The digest is a function of private data, so it is not stored itself, and no entry holds its hash.
-    """
+    # The digest is a function of private data, so it is not stored itself, and no entry holds its hash.
 
     answer: str
     salt: str
@@ -238,7 +236,7 @@ def _seal(entry_head: str, answer: str) -> str:
 
 
 def _stored(text: Any, head: Any, seal: Any) -> Stored:
-    """The answer in a stored text that belongs to the entry with this head."""
+    # The answer in a stored text that belongs to the entry with this head.
     if seal != _seal(_text(head), _text(text)):
         raise Unreadable("has a stored answer that was changed")
     try:
@@ -254,10 +252,8 @@ def _stored(text: Any, head: Any, seal: Any) -> Stored:
 
 
 def check_file(connection: sqlite3.Connection, path: Path) -> None:
-    """Run SQLite's own check of every page and index, and find stored answers without an entry.
-
-    That an answer matches its entry is checked with the entry.
-    """
+    """Run SQLite's own check of every page and index, and find stored answers without an entry."""
+    # That an answer matches its entry is checked with the entry.
     if pragma(connection, "integrity_check") != "ok":
         raise corrupt(path, "SQLite's integrity check fails")
     [(strays,)] = connection.execute("SELECT count(*) FROM answers WHERE id NOT IN (SELECT id FROM entries)")
@@ -278,14 +274,9 @@ class _Cost(NamedTuple):
 
 
 class Reader:
-    """Reads the entries after what is known, and confirms each of them.
+    """Reads the entries after what is known, and confirms each of them, in an open transaction."""
 
-    Args:
-        connection: an open transaction.
-        known: what has been confirmed before. Its last entry must still be there.
-        budget: the budget of the ledger.
-        path: the file, for messages.
-    """
+    # The last entry of `known`, which has been confirmed before, must still be there. The path is for messages.
 
     def __init__(self, connection: sqlite3.Connection, known: State, budget: Budget, path: Path) -> None:
         self._connection, self._budget, self._path = connection, budget, path
@@ -404,7 +395,6 @@ def entry_of(
 
 
 def _what(text: Any) -> What:
-    """The question in a text in canonical form."""
     try:
         what: What = json.loads(_text(text))
         # Our writer refuses whole numbers of more than 4000 digits. A shorter text has none.
@@ -418,7 +408,6 @@ def _what(text: Any) -> What:
 
 
 def _charge(mechanism: Any, each: Any, count: Any, rho: Any, delta: Any) -> Charge:
-    """The charge of these columns, without its question."""
     try:
         return Charge.recorded("", _rational(each), mechanism, count, _rational(rho), _rational(delta, least=0))
     except DPSelectError:
@@ -432,7 +421,7 @@ def _text(value: Any) -> str:
 
 
 def _rational(value: Any, least: int | None = None) -> Fraction:
-    """The number in a text in canonical form: 1/10 in lowest terms, not 0.1, 2/20 or +1/10."""
+    # The number in a text in canonical form: 1/10 in lowest terms, not 0.1, 2/20 or +1/10.
     try:
         number = rational_from_text(_text(value))
     except (NotExact, NotFinite):

@@ -104,7 +104,7 @@ class Ledger:
         return f"Ledger({str(self._path)!r}, budget={self.budget!r})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows. The folder of the file is not shown: notebooks are passed on."""
+        # What a notebook shows. The folder of the file is not shown: notebooks are passed on.
         known = {"budget": self.budget.words}
         try:
             state = self._confirm()
@@ -266,7 +266,7 @@ class Ledger:
         return entry
 
     def _check_retry(self, entry: Entry, stored: Stored | None, charge: Charge, content: str | None) -> None:
-        """Refuse a request that differs from the entry with its id, or whose answer was not stored."""
+        # Refuse a request that differs from the entry with its id, or whose answer was not stored.
         if entry.charge not in (self.budget.recorded(charge), self.budget.recorded_last(charge)):
             raise RequestConflict("request_id was used before with a different question or parameters: give a new one")
         if stored is None:
@@ -284,7 +284,7 @@ class Ledger:
             raise RequestConflict(f"request_id was used before on other data, as entry {entry.id}: give a new one")
 
     def _affordable(self, spent: Amount, charge: Charge) -> Charge:
-        """The charge to record, if it fits into the budget. A charge of all that is left need not be rounded."""
+        # The charge to record, if it fits into the budget. A charge of all that is left need not be rounded.
         budget, cost = self.budget, self.budget.amount(charge)
         takes_all = spent.value + cost.value == budget.limit.value
         recorded = budget.recorded_last(charge) if takes_all else budget.recorded(charge)
@@ -389,7 +389,7 @@ class Ledger:
             raise corrupt(self._path, f"its entries up to {receipt.id} are not those of the receipt")
 
     def _confirm(self) -> State:
-        """Confirm everything up to now; the first time from the beginning, page by page."""
+        # Confirm everything up to now; the first time from the beginning, page by page.
         if self._known is None:
             state = self._read_all(Reader.heads)[1]
         else:
@@ -399,7 +399,6 @@ class Ledger:
         return state
 
     def _read_all(self, read: Callable[[Reader], list[_Read]]) -> tuple[list[_Read], State]:
-        """Check every page, entry and stored answer, and return what `read` returns."""
         with transaction(self._path) as connection:
             self._check_header(connection)
             chain.check_file(connection, self._path)
@@ -407,7 +406,7 @@ class Ledger:
             return read(reader), reader.state
 
     def _catch_up(self, connection: sqlite3.Connection) -> State:
-        """What is known after reading the entries that others added."""
+        # What is known after reading the entries that others added.
         self._check_header(connection)
         reader = Reader(connection, self._known or self._start, self.budget, self._path)
         reader.heads()
@@ -419,7 +418,7 @@ class Ledger:
 
 
 def _absolute(path: Any) -> Path:
-    """The absolute path of a file, which stays valid if the process changes its directory."""
+    # The absolute path of a file, which stays valid if the process changes its directory.
     if not isinstance(path, (str, os.PathLike)):
         raise InvalidType(f"path must be the path of a file, got {type(path).__name__}")
     text = os.fspath(path)
@@ -429,7 +428,7 @@ def _absolute(path: Any) -> Path:
 
 
 def _name(**parameter: Any) -> str:
-    """A name from the user, such as a request id: short and printable."""
+    # A name from the user, such as a request id: short and printable.
     [(name, text)] = parameter.items()
     if not isinstance(text, str):
         raise InvalidType(f"{name} must be a string, got {type(text).__name__}")
@@ -439,7 +438,7 @@ def _name(**parameter: Any) -> str:
 
 
 def _float_hint(charge: Charge) -> str:
-    """A hint for a charge given as a float: three times 0.1 exceeds 0.3."""
+    # A hint for a charge given as a float: three times 0.1 exceeds 0.3.
     epsilon = charge.each
     if charge.rho != charge.least_rho:  # the epsilon was computed from rho
         return ""

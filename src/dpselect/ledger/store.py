@@ -64,7 +64,7 @@ def corrupt(path: Path, finding: str) -> LedgerCorrupt:
 
 @contextmanager
 def _errors(path: Path) -> Iterator[None]:
-    """Raise LedgerError or LedgerCorrupt in place of errors of SQLite and of the operating system."""
+    # Raise LedgerError or LedgerCorrupt in place of errors of SQLite and of the operating system.
     try:
         yield
     except sqlite3.Error as error:
@@ -89,7 +89,7 @@ def pragma(connection: sqlite3.Connection, name: str) -> object:
 
 @contextmanager
 def _connection(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection with all settings confirmed, for one transaction."""
+    # A connection with all settings confirmed, for one transaction.
     with closing(
         sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=_PATIENCE, isolation_level=None)
     ) as opened:
@@ -104,10 +104,8 @@ def _connection(path: Path) -> Iterator[sqlite3.Connection]:
 
 @contextmanager
 def transaction(path: Path, begin: str = READ) -> Iterator[sqlite3.Connection]:
-    """Open a transaction that sees one state of the file, or one to `WRITE`, which excludes other writers.
-
-    What was written is on the disk when the block has ended. If the block fails, nothing is written.
-    """
+    """Open a transaction that sees one state of the file, or one to `WRITE`, which excludes other writers."""
+    # What was written is on the disk when the block has ended. If the block fails, nothing is written.
     with _errors(path), _connection(path) as connection:
         connection.execute(begin)
         yield connection
@@ -115,13 +113,11 @@ def transaction(path: Path, begin: str = READ) -> Iterator[sqlite3.Connection]:
 
 
 def create(path: Path, row: tuple[str | None, ...]) -> None:
-    """Create the file unless it exists.
-
-    It is written under another name and gets its own when it is complete. So everybody who opens it finds a
-    whole ledger, never an empty file, so an empty file is always a damaged one. That fails if another process
-    was faster; then that ledger is used. Only the owner may read it, because stored answers come with a hash of the
-    data. SQLite gives a journal the mode of its file.
-    """
+    """Create the file unless it exists."""
+    # It is written under another name and gets its own when it is complete. So everybody who opens it finds a
+    # whole ledger, never an empty file, so an empty file is always a damaged one. That fails if another process
+    # was faster; then that ledger is used. Only the owner may read it, because stored answers come with a hash of the
+    # data. SQLite gives a journal the mode of its file.
     temporary = path.with_name(f".dpselect-{secrets.token_hex(8)}.new")
     with _errors(path):
         try:
@@ -143,11 +139,9 @@ def create(path: Path, row: tuple[str | None, ...]) -> None:
 
 
 def _publish(temporary: Path, path: Path) -> None:
-    """Give a complete file its name, unless the name is taken.
-
-    A rename would replace a file of that name, so the file is linked. On Windows a rename replaces nothing. There, the
-    second name of a link could not be removed once another process has opened the file.
-    """
+    # Give a complete file its name, unless the name is taken. A rename would replace a file of that name, so the file
+    # is linked. On Windows a rename replaces nothing. There, the second name of a link could not be removed once
+    # another process has opened the file.
     if os.name == "nt":
         os.rename(temporary, path)
     else:
@@ -155,11 +149,9 @@ def _publish(temporary: Path, path: Path) -> None:
 
 
 def _sync(folder: Path) -> None:
-    """Make the name of the file durable. Windows cannot sync a folder and does not need to.
-
-    On macOS this only hands the name to the disk. Every charge then has SQLite empty the cache of the disk (fullfsync),
-    with what was handed over before: a ledger whose charge is durable has a durable name.
-    """
+    # Make the name of the file durable. Windows cannot sync a folder and does not need to. On macOS this only hands the
+    # name to the disk. Every charge then has SQLite empty the cache of the disk (fullfsync), with what was handed over
+    # before: a ledger whose charge is durable has a durable name.
     if os.name == "nt":
         return
     descriptor = os.open(folder, os.O_RDONLY)

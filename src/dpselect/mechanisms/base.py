@@ -88,12 +88,7 @@ def is_mechanism_name(name: Any) -> bool:
 
 
 def name_of(mechanism: Any) -> str:
-    """The name of a mechanism. A subclass has none, because it may draw in another way.
-
-    >>> from dpselect import PermuteAndFlip
-    >>> name_of(PermuteAndFlip(epsilon=1))
-    'permute-and-flip'
-    """
+    """The name of a mechanism. A subclass has none, because it may draw in another way."""
     name = getattr(mechanism, "name", None)
     if not isinstance(name, str) or MECHANISMS.get(name) is not type(mechanism):
         raise InvalidType(f"mechanism must be one of dpselect's, got {type(mechanism).__name__}: give a PermuteAndFlip")
@@ -107,14 +102,11 @@ _SUM_TOLERANCE = 1e-12
 
 @dataclass(frozen=True, init=False, repr=False)
 class MechanismBase(ABC):
-    """A mechanism that selects by the gaps between the scores and the best one, and its exact public parameters.
+    """A mechanism that selects by the gaps between the scores and the best one, and its exact public parameters."""
 
-    Two mechanisms are equal if they state the same. A score range of two draws like a sensitivity of one, but is
-    a different statement about the data.
-
-    A class with a `name` is a mechanism: ledgers, accountants, plans and the command line find it by that name. The
-    facts below are all that other files ask about it.
-    """
+    # Two mechanisms are equal if they state the same. A score range of two draws like a sensitivity of one, but is a
+    # different statement about the data. A class with a `name` is a mechanism: ledgers, accountants, plans and the
+    # command line find it by that name. The facts below are all that other files ask about it.
 
     name: ClassVar[str]  # ledgers keep it for years, so its meaning never changes
     title: ClassVar[str]  # for readers of tables and figures
@@ -138,7 +130,7 @@ class MechanismBase(ABC):
     claim: Claim
 
     def __init_subclass__(cls) -> None:
-        """Register the mechanism under its name."""
+        # Register the mechanism under its name.
         super().__init_subclass__()
         if "name" not in vars(cls):
             return
@@ -162,7 +154,7 @@ class MechanismBase(ABC):
         *,
         score_range: Number | None = None,
     ) -> None:
-        """Give either `score_range`, or `sensitivity` and `monotonic`. The class describes the arguments."""
+        # Give either `score_range`, or `sensitivity` and `monotonic`. The class describes the arguments.
         object.__setattr__(self, "epsilon", _validate.exact_positive(epsilon=epsilon))
         object.__setattr__(self, "claim", stated(sensitivity, monotonic, score_range))
 
@@ -170,7 +162,7 @@ class MechanismBase(ABC):
         return f"{type(self).__name__}(epsilon={shortest_text(self.epsilon)}, {self.claim.code()})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the public parameters only, not the tables that follow from them."""
+        # Pickle the public parameters only, not the tables that follow from them.
         return _made, (type(self), self.epsilon, self.claim.arguments())
 
     @property
@@ -220,26 +212,12 @@ class MechanismBase(ABC):
         return self._rate.exact
 
     def select(self, scores: Any, *, steady: bool = False) -> int:
-        """Return the index of the selected candidate, with randomness from the operating system.
-
-        The selection is not recorded anywhere. Use `release` to charge a ledger first.
-
-        Args:
-            scores: one score per candidate: a list, NumPy array, pandas or polars Series or Arrow array. Secret.
-            steady: must be False. Only `PermuteAndFlip` has a schedule that does not depend on the scores.
-
-        >>> from dpselect import ExponentialMechanism
-        >>> ExponentialMechanism(epsilon=1).select([0, 0, 1000])
-        2
-        """
+        """Return the index of the selected candidate. See `PermuteAndFlip.select`; `steady` must be False."""
         self._refuse_steady(steady)
         return self._choose(gaps_of(as_vector(scores), self._rate), Draws())
 
     def select_runs(self, scores: Any, lengths: Any, *, steady: bool = False) -> int:  # noqa: ARG002 - for others
-        """Return a position in the vector in which each score is repeated, as `select` would on that vector.
-
-        See `PermuteAndFlip.select_runs`. A mechanism without it raises `InvalidType`.
-        """
+        """Return a position in the vector in which each score is repeated. See `PermuteAndFlip.select_runs`."""
         raise InvalidType(
             f"mechanism must have select_runs, which {type(self).__name__} has not: use PermuteAndFlip or"
             " ExponentialMechanism"
@@ -267,9 +245,6 @@ class MechanismBase(ABC):
                 answer and costs nothing. It needs a ledger.
             rho: the rho that a ledger in zCDP is charged, at least that of this mechanism. If omitted, it follows from
                 epsilon.
-
-        Returns:
-            The answer: its value, what it guarantees, and with a ledger the entry and a receipt.
 
         Raises:
             InvalidValue, InvalidType: an argument is invalid; nothing was charged.
@@ -304,18 +279,7 @@ class MechanismBase(ABC):
         return answer if names is None else replace(answer, value=names[answer.value])
 
     def select_rows(self, scores: Any) -> Selections:
-        """Return the index of an independent selection for each row of a matrix, as int64.
-
-        Each row is a separate selection and costs epsilon. What all of them cost one person depends on how many rows
-        that person can influence.
-
-        Args:
-            scores: one row of scores per selection: a two-dimensional array or a list of rows. Secret.
-
-        >>> from dpselect import ExponentialMechanism
-        >>> ExponentialMechanism(epsilon=1).select_rows([[0, 1000], [1000, 0]]).tolist()
-        [1, 0]
-        """
+        """Return the index of an independent selection for each row of a matrix. See `PermuteAndFlip.select_rows`."""
         return self._selected_rows(scores, self._choose, self._choose_rows)
 
     def _selected_rows(
@@ -325,7 +289,6 @@ class MechanismBase(ABC):
         choose_rows: Callable[[RowGaps, Draws], Selections],
         steady: bool = False,
     ) -> Selections:
-        """Select in each row: many short rows at once, or row by row."""
         rows, draws = as_rows(scores), Draws()
         if not (isinstance(rows, np.ndarray) and rows.shape[1] <= SHORT and self._rate.is_moderate):
             return np.array([choose(gaps_of(row, self._rate, steady=steady), draws) for row in rows], dtype=np.int64)
@@ -395,7 +358,6 @@ class MechanismBase(ABC):
         """The probability of each candidate from its exponent c (q* - q)."""
 
     def _expected_evaluations(self, exponents: Floats) -> float:  # noqa: ARG002 - for mechanisms that select lazily
-        """The expected number of scores that `select_lazily` computes, from the exponents c (b - q) for its bound b."""
         raise InvalidType(f"mechanism must have select_lazily: {type(self).__name__} needs all scores")
 
     @staticmethod
@@ -410,12 +372,7 @@ class MechanismBase(ABC):
 
 
 def is_mechanism_class(kind: Any) -> bool:
-    """Whether this is a class of mechanisms that can be instantiated.
-
-    >>> from dpselect import PermuteAndFlip
-    >>> is_mechanism_class(PermuteAndFlip), is_mechanism_class(PermuteAndFlip(1)), is_mechanism_class(MechanismBase)
-    (True, False, False)
-    """
+    """Whether this is a class of mechanisms that can be instantiated."""
     return isinstance(kind, ABCMeta) and MechanismBase in kind.__mro__ and not isabstract(kind)
 
 

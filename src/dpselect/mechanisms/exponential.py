@@ -42,7 +42,7 @@ _LEAST_PATIENCE = 1 << 20
 
 
 def _loss_probability(exponent: float, log_n: float) -> float:
-    """The probability that one of the n - 1 rivals, of weight exp(-exponent) each, wins against the best candidate."""
+    # The probability that one of the n - 1 rivals, of weight exp(-exponent) each, wins against the best candidate.
     return 1 / (1 + math.exp(min(exponent - log_rivals(log_n), LARGEST_EXPONENT)))
 
 
@@ -56,17 +56,7 @@ class ExponentialMechanism(SelectsSeveral):
         rho-zCDP with a rho below epsilon**2 / 8: over many selections it may compose better than permute-and-flip.
 
     Args:
-        epsilon: the privacy loss of a selection; smaller is safer. An int, float, Fraction, Decimal or decimal string,
-            taken exactly.
-        sensitivity: the largest change of any single score when one person changes; 1 if omitted.
-        monotonic: whether one person moves all scores in the same direction, as with counts of people.
-        score_range: the largest change of the difference of two scores; replaces the other two.
-
-    Raises:
-        InvalidType: an argument is not a number, or `monotonic` is not True or False; from a method, the scores cannot
-            be read or are not one-dimensional, or an argument has the wrong type.
-        InvalidValue: a number is not positive and finite, or `score_range` is given with the other two; from a method,
-            there are no scores, a score is not finite, or an argument is out of range.
+        epsilon, sensitivity, monotonic, score_range: See `PermuteAndFlip`, which also lists the errors.
 
     >>> ExponentialMechanism(epsilon=1).select([0, 0, 1000])
     2
@@ -142,13 +132,12 @@ class ExponentialMechanism(SelectsSeveral):
 
 
 def choose_by_exponents(exponents: list[Fraction], draws: Draws) -> int:
-    """A selection, given all exponents."""
     gaps = gaps_of([-exponent for exponent in exponents], UNIT_RATE)
     return choose_by_envelope(gaps, draws) if gaps.size > SHORT else choose_by_rejection(gaps, draws)
 
 
 def choose_by_rejection(gaps: Gaps, draws: Draws, batch: int = _FIRST_BATCH) -> int:
-    """The first accepted one of uniform proposals. On average there are at most gaps.size of them."""
+    # The first accepted one of uniform proposals. On average there are at most gaps.size of them.
     while True:
         proposals = draws.indices_below(gaps.size, batch)
         accepted = flip(gaps, draws, proposals)
@@ -158,15 +147,15 @@ def choose_by_rejection(gaps: Gaps, draws: Draws, batch: int = _FIRST_BATCH) -> 
 
 
 def choose_by_envelope(gaps: Gaps, draws: Draws, batch: int = _FIRST_BATCH) -> int:
-    """The first accepted one of proposals from the envelope. A proposal is one of `envelope_size` equal tickets.
-
-    A hot candidate, and every member of a crowd, has 2**8 tickets. Every candidate has one more; a hot one or a
-    member of a crowd that is drawn by its extra ticket is refused.
-
-    The best candidate is always accepted, so a proposal is accepted with probability at least p = 2**8 / envelope_size.
-    After 64 / p proposals without success (probability below e**-64), the best candidate may be gone because the
-    scores changed. Then start over with a copy of them. This changes no probability because proposals are independent.
-    """
+    # The first accepted one of proposals from the envelope. A proposal is one of `envelope_size` equal tickets.
+    #
+    # A hot candidate, and every member of a crowd, has 2**8 tickets. Every candidate has one more; a hot one or a
+    # member of a crowd that is drawn by its extra ticket is refused.
+    #
+    # The best candidate is always accepted, so a proposal is accepted with probability at least
+    # p = 2**8 / envelope_size. After 64 / p proposals without success (probability below e**-64), the best candidate
+    # may be gone because the scores changed. Then start over with a copy of them. This changes no probability because
+    # proposals are independent.
     hot = find_hot(gaps)
     hot_tickets = (sum(stop - start for start, stop in hot.crowds) + hot.positions.size) << ZEROS
     patience = max((hot_tickets + gaps.size) << 6 >> ZEROS, _LEAST_PATIENCE)
@@ -186,7 +175,6 @@ def choose_by_envelope(gaps: Gaps, draws: Draws, batch: int = _FIRST_BATCH) -> i
 
 
 def _hot_candidates(hot: Hot, ranks: Positions) -> Positions:
-    """The candidates with these ranks: first those of the list, then the members of the crowds in order."""
     starts = np.array([0, *(start for start, _ in hot.crowds)])
     sizes = np.array([hot.positions.size, *(stop - start for start, stop in hot.crowds)])
     ends = np.cumsum(sizes)
@@ -198,7 +186,7 @@ def _hot_candidates(hot: Hot, ranks: Positions) -> Positions:
 
 
 def _flip_cold(gaps: Gaps, hot: Hot, positions: Positions, draws: Draws) -> Flags:
-    """Accept cold candidates with 2**8 times the probability of their coin, as if eight zeros were already known."""
+    # Accept cold candidates with 2**8 times the probability of their coin, as if eight zeros were already known.
     accepted = hot.is_outsider(gaps, positions)
     cold = positions[accepted]
     accepted[accepted] = draws.finish(gaps.exponents(cold), prefixes=0, depths=ZEROS)
@@ -206,7 +194,7 @@ def _flip_cold(gaps: Gaps, hot: Hot, positions: Positions, draws: Draws) -> Flag
 
 
 def choose_in_rows(gaps: RowGaps, draws: Draws) -> Selections:
-    """One candidate for each row. All rows without one propose together, with more and more candidates each."""
+    # One candidate for each row. All rows without one propose together, with more and more candidates each.
     rows, width = gaps.shape
     selected = np.empty(rows, np.int64)
     left, tries = np.arange(rows), 2

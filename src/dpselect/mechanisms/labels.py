@@ -80,19 +80,18 @@ def _labels(labels: Any) -> Labels:
 
 
 def _is(labels: Any, package: str, name: str) -> bool:
-    """Whether an object is an instance of a class from a package that may not be installed."""
     return any(c.__name__ == name and c.__module__.partition(".")[0] == package for c in type(labels).__mro__)
 
 
 def _python(label: Any) -> Any:
-    """A label that outlives its block. NumPy scalars become Python's, except timestamps, which may be finer."""
+    # A label that outlives its block. NumPy scalars become Python's, except timestamps, which may be finer.
     if isinstance(label, np.generic) and not isinstance(label, (np.datetime64, np.timedelta64)):
         return label.item()
     return None if _is_missing(type(label)) else label
 
 
 def _is_missing(type_: type) -> bool:
-    """Whether this is the type of pandas' NA, which becomes None as a label."""
+    # Whether this is the type of pandas' NA, which becomes None as a label.
     return type_.__name__ == "NAType"
 
 
@@ -104,7 +103,7 @@ def _all_writable(labels: Any) -> bool:
 
 
 def _dtype_writable(dtype: np.dtype[Any]) -> bool:
-    """Whether all scalars of a type are writable. A float wider than Python's has no Python value."""
+    # Whether all scalars of a type are writable. A float wider than Python's has no Python value.
     return dtype.kind in "biuSUmM" or (dtype.kind == "f" and dtype.itemsize <= 8)
 
 
@@ -119,7 +118,7 @@ def _from_array(labels: Any) -> Labels:
 
 
 def _pandas_writable(labels: Any) -> bool:
-    """Whether these types are writable. A Timestamp is not: its time zone and unit would be lost."""
+    # Whether these types are writable. A Timestamp is not: its time zone and unit would be lost.
     dtype = labels.dtype
     if str(dtype) == "category":
         return _pandas_writable(dtype.categories)
@@ -140,7 +139,7 @@ def _arrow_writable(type_: Any) -> bool:
 
 
 def _from_arrow(scalar: Any) -> Any:
-    """The exact value: a NumPy timestamp if Python's cannot hold it, and the raw bytes of a text that is not UTF-8."""
+    # The exact value: a NumPy timestamp if Python's cannot hold it, and the raw bytes of a text that is not UTF-8.
     import pyarrow as pa  # noqa: PLC0415 - only for Arrow
 
     if not scalar.is_valid:
@@ -203,10 +202,8 @@ def flag(text: str) -> bool:
 
 
 def _text(written: str) -> str:
-    """The text that `ascii` wrote. What it did not write need not be refused here: `_read` writes the label again.
-
-    Python's own reader would parse any expression, in memory and depth that the length of a text does not bound.
-    """
+    # The text that `ascii` wrote. What it did not write need not be refused here: `_read` writes the label again.
+    # Python's own reader would parse any expression, in memory and depth that the length of a text does not bound.
     return _ESCAPE.sub(_unescaped, written[1:-1])
 
 
@@ -220,7 +217,6 @@ def _bytes(written: str) -> bytes:
 
 
 def _counted(moment: Any) -> str:
-    """A NumPy datetime or timedelta: its type with the unit, and the number of units."""
     return f"{moment.dtype.name} {int(moment.view(np.int64)):x}"
 
 

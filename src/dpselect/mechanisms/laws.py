@@ -108,7 +108,7 @@ _CLOSER = 8
 
 
 def permute_and_flip_probabilities(exponents: Floats) -> Floats:
-    """Probabilities from exponents x_r = c (q* - q_r) >= 0, of which one is zero, in linear time."""
+    # Probabilities from exponents x_r = c (q* - q_r) >= 0, of which one is zero, in linear time.
     with np.errstate(under="ignore"):
         split = _split(exponents)
         integrals = _integrals(split)
@@ -122,12 +122,10 @@ def permute_and_flip_probabilities(exponents: Floats) -> Floats:
 
 
 def expected_visits(exponents: Floats) -> float:
-    """The expected number of coins flipped: the sum of g(p_r), because r is visited if no head comes before it.
-
-    The exponents are c (b - q_r) >= 0. None need be zero, so S may be below one, and then the integral is not cut. Far
-    candidates are summed by their power sums: sum_r sum_j p_r**j M_j = sum_j P_j M_j. All terms are positive, so the
-    relative error is that of a single g, below 1e-12. Linear time.
-    """
+    """The expected number of coins flipped: the sum of g(p_r), because r is visited if no head comes before it."""
+    # The exponents are c (b - q_r) >= 0. None need be zero, so S may be below one, and then the integral is not cut.
+    # Far candidates are summed by their power sums: sum_r sum_j p_r**j M_j = sum_j P_j M_j. All terms are positive, so
+    # the relative error is that of a single g, below 1e-12. Linear time.
     with np.errstate(under="ignore"):
         split = _split(exponents)
         integrals = _integrals(split)
@@ -137,14 +135,12 @@ def expected_visits(exponents: Floats) -> float:
 
 
 def permute_and_flip_by_level(exponents: Floats, log_counts: Floats) -> Floats:
-    """The probability of each level, from its exponent and the logarithm of the number of candidates that share it.
-
-    Exponents are x = c (q* - q) >= 0, of which one is zero. There may be far more candidates than floats can count.
-    The integral is cut at T = min(1, REACH / S), which leaves out less than e**-44 of it. With q = p T and u = t / T, a
-    level of N candidates has the probability N q * integral over [0, 1] of F(u) / (1 - q u) du, where N q <= REACH.
-    Levels with q <= 1/16 are far, as above. The others have N <= 16 REACH and are summed directly. The relative error
-    is below 1e-12 plus that of the counts.
-    """
+    """The probability of each level, from its exponent and the logarithm of the number of candidates that share it."""
+    # Exponents are x = c (q* - q) >= 0, of which one is zero. There may be far more candidates than floats can count.
+    # The integral is cut at T = min(1, REACH / S), which leaves out less than e**-44 of it. With q = p T and u = t / T,
+    # a level of N candidates has the probability N q * integral over [0, 1] of F(u) / (1 - q u) du, where N q <= REACH.
+    # Levels with q <= 1/16 are far, as above. The others have N <= 16 REACH and are summed directly. The relative error
+    # is below 1e-12 plus that of the counts.
     with np.errstate(under="ignore"):
         log_reach = min(0.0, math.log(_REACH) - float(np.logaddexp.reduce(log_counts - exponents)))
         scaled = np.exp(log_reach - exponents)  # q
@@ -166,7 +162,7 @@ def permute_and_flip_by_level(exponents: Floats, log_counts: Floats) -> Floats:
 
 
 class _Split(NamedTuple):
-    """Candidates by how far they are from the best, and the point T where the integral is cut."""
+    # Candidates by how far they are from the best, and the point T where the integral is cut.
 
     reach: float
     nodes: int
@@ -203,13 +199,11 @@ def _split(exponents: Floats) -> _Split:
 
 
 def _terms(largest: float) -> int:
-    """The number of terms of the series of candidates whose q is at most this."""
+    # The number of terms of the series of candidates whose q is at most this.
     return math.ceil(math.log(1e-16 / _REACH) / math.log(largest))
 
 
 class _Integrals(NamedTuple):
-    """The parts of which the integrals of all candidates are composed."""
-
     moments: Floats  # M_j, from j = 0
     power_sums: Floats  # P_j of the far candidates, from j = 1
     near: Floats  # the integral of each near candidate
@@ -233,19 +227,19 @@ def _integrals(split: _Split) -> _Integrals:
 
 @cache
 def _tables(nodes: int, terms: int) -> tuple[Floats, Floats]:
-    """Rows of u**j for j < terms, and of -u**j / j for 1 <= j <= terms, at the nodes of the unit interval."""
+    # Rows of u**j for j < terms, and of -u**j / j for 1 <= j <= terms, at the nodes of the unit interval.
     powers = _powers(unit_grid(nodes)[0], terms)
     return np.vstack([np.ones(nodes), powers[:-1]]), powers / -np.arange(1.0, terms + 1)[:, np.newaxis]
 
 
 def _power_sums(values: Floats, terms: int) -> Floats:
-    """The sums of values**j for j = 1..terms, block by block. The sums of the blocks are added without an error."""
+    # The sums of values**j for j = 1..terms, block by block. The sums of the blocks are added without an error.
     of_blocks = [_block_sums(block, terms) for block in _blocks(values)]
     return np.array([math.fsum(sums) for sums in zip(*of_blocks, strict=True)])
 
 
 def _block_sums(values: Floats, terms: int) -> list[float]:
-    """The sums of a block: of the lower half of the powers, and of their products with the highest of these."""
+    # The sums of a block: of the lower half of the powers, and of their products with the highest of these.
     powers = [values]
     while 2 * len(powers) < terms:
         powers.append(powers[-1] * values)
@@ -254,7 +248,6 @@ def _block_sums(values: Floats, terms: int) -> list[float]:
 
 
 def _series(values: Floats, moments: list[float]) -> Floats:
-    """The sum over j of p**j M_j, for each p."""
     total = values * moments[-1]
     total += moments[-2]
     for moment in moments[-3::-1]:
@@ -264,7 +257,6 @@ def _series(values: Floats, moments: list[float]) -> Floats:
 
 
 def _powers(values: Floats, terms: int) -> Floats:
-    """Rows of values**j for j = 1..terms."""
     rows = np.empty((terms, values.size))
     rows[0] = values
     for lower, higher in itertools.pairwise(rows):
@@ -273,7 +265,7 @@ def _powers(values: Floats, terms: int) -> Floats:
 
 
 def _blocks(values: Floats) -> Iterator[Floats]:
-    """Views of consecutive values, small enough that they fit the cache together with a power or a sum."""
+    # Views of consecutive values, small enough that they fit the cache together with a power or a sum.
     return (values[start : start + _BLOCK] for start in range(0, values.size, _BLOCK))
 
 
@@ -293,7 +285,7 @@ def noisy_max_probabilities(exponents: Floats) -> Floats:
 
 
 class _Panels(NamedTuple):
-    """The grid of y: panel i runs from edges[i] to edges[i + 1], and its nodes are in row i."""
+    # The grid of y: panel i runs from edges[i] to edges[i + 1], and its nodes are in row i.
 
     edges: Floats
     offsets: Floats  # y minus the panel's left edge
@@ -317,7 +309,6 @@ def noisy_max_by_level(values: Floats, counts: Floats) -> Floats:
 
 
 def _panels(values: Floats, size: float) -> _Panels:
-    """Panels at most _WIDTH wide, with an edge at every value that matters."""
     lowest = max(float(values[0]), _LOWEST) - _REACH
     steps = np.arange(lowest, float(values[-1]) + _REACH + np.log(size) + _WIDTH, _WIDTH)
     edges = np.unique(np.concatenate([values[values > lowest], steps]))
@@ -328,7 +319,6 @@ def _panels(values: Floats, size: float) -> _Panels:
 
 
 def _log_survival(values: Floats, counts: Floats, panels: _Panels) -> Floats:
-    """Log G at every node."""
     left = panels.edges[:-1]
     below = np.searchsorted(values, left, side="right")
     # Summed from the top, so that the sums that matter, near the largest value, are small and accurate.
@@ -344,7 +334,7 @@ def _log_survival(values: Floats, counts: Floats, panels: _Panels) -> Floats:
 
 
 def _powers_below(values: Floats, counts: Floats, panels: _Panels) -> Floats:
-    """Sums of e**(-j (edge - value)) over the candidates at or below each panel's left edge."""
+    # Sums of e**(-j (edge - value)) over the candidates at or below each panel's left edge.
     edges = panels.edges
     inside = values >= edges[0]
     joining = np.zeros(edges.size)
@@ -359,7 +349,7 @@ def _powers_below(values: Floats, counts: Floats, panels: _Panels) -> Floats:
 
 
 def _moments_beyond(survival: Floats, panels: _Panels) -> Floats:
-    """Integrals of (e**-(y - edge) / 2)**j G from each edge on, for each j."""
+    # Integrals of (e**-(y - edge) / 2)**j G from each edge on, for each j.
     moments = np.empty((len(survival), _TERMS))
     power = survival
     for j in range(_TERMS):

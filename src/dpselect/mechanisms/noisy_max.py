@@ -38,11 +38,8 @@ _LOG_MANY = 53 * math.log(2)
 
 
 def _loss_probability(exponent: float, log_n: float) -> float:
-    """The probability that the best one loses to n - 1 rivals.
-
-    The largest of very many noises is at the same distance from log n, whatever n is, so those beyond 2**53 candidates
-    are counted as 2**53 that are higher: the difference is below 2**-53.
-    """
+    # The largest of very many noises is at the same distance from log n, whatever n is, so those beyond 2**53
+    # candidates are counted as 2**53 that are higher: the difference is below 2**-53.
     n = round(math.exp(min(log_n, _LOG_MANY)))
     near = max(exponent - max(log_n - _LOG_MANY, 0.0), 0.0)
     others = noisy_max_by_level(np.array([-near, 0.0]), np.array([n - 1.0, 1.0]))[0]
@@ -50,37 +47,32 @@ def _loss_probability(exponent: float, log_n: float) -> float:
 
 
 def _averages(log_n: float) -> tuple[float, float]:
-    """Bounds: the error on (-x, ..., -x, 0) with x = log n, and the mean of the largest of n noises.
-
-    The error is at most the largest noise minus that of the best candidate, whose mean is zero.
-    """
+    # Bounds: the error on (-x, ..., -x, 0) with x = log n, and the mean of the largest of n noises. The error is at
+    # most the largest noise minus that of the best candidate, whose mean is zero.
     return log_n * _loss_probability(log_n, log_n) if log_n else 0.0, _largest_laplace(log_n)
 
 
 def _tail(x: float, log_n: float) -> float:
-    """A union bound: a rival that is x worse wins only if the difference of two Laplace noises is at least x."""
+    # A union bound: a rival that is x worse wins only if the difference of two Laplace noises is at least x.
     return math.exp(min(log_rivals(log_n) + log_inversion(x), 0.0)) if log_n else 0.0
 
 
 def log_inversion(x: float) -> float:
     """The logarithm of the probability that one Laplace noise of scale one exceeds another one by x or more.
 
-    The difference of the two has the density (1 + y) exp(-y) / 4 at y > 0, whose integral from x on is
-    (1/2 + x / 4) exp(-x). The cap avoids inf - inf.
-
     >>> math.exp(log_inversion(0.0))
     0.5
     """
+    # The difference of the two has the density (1 + y) exp(-y) / 4 at y > 0, whose integral from x on is
+    # (1/2 + x / 4) exp(-x). The cap avoids inf - inf.
     far = min(x, 1e300)
     return math.log(0.5 + far / 4) - far
 
 
 def _largest_laplace(log_n: float) -> float:
-    """An upper bound of the mean of the largest of n Laplace variables of scale one, tight to 1e-15.
-
-    It is the integral of 1 - F**n over x > 0 minus that of F**n over x < 0; with u = F(x) the first is the integral of
-    (1 - u**n) / (1 - u) over [1/2, 1], which is the sum of (1 - 2**-k) / k for k = 1..n, and the second is 2**-n / n.
-    """
+    # An upper bound of the mean of the largest of n Laplace variables of scale one, tight to 1e-15. It is the integral
+    # of 1 - F**n over x > 0 minus that of F**n over x < 0; with u = F(x) the first is the integral of
+    # (1 - u**n) / (1 - u) over [1/2, 1], which is the sum of (1 - 2**-k) / k for k = 1..n, and the second is 2**-n / n.
     if log_n <= math.log(60):
         n = round(math.exp(log_n))
         return math.fsum((1 - 2.0**-k) / k for k in range(1, n + 1)) - 2.0**-n / n
@@ -96,17 +88,7 @@ class ReportNoisyMax(SelectsInOrder):
         monotonic scores.
 
     Args:
-        epsilon: the privacy loss of a selection; smaller is safer. An int, float, Fraction, Decimal or decimal string,
-            taken exactly.
-        sensitivity: the largest change of any single score when one person changes; 1 if omitted.
-        monotonic: whether one person moves all scores in the same direction, as with counts of people.
-        score_range: the largest change of the difference of two scores; replaces the other two.
-
-    Raises:
-        InvalidType: an argument is not a number, or `monotonic` is not True or False; from a method, the scores cannot
-            be read or are not one-dimensional, or an argument has the wrong type.
-        InvalidValue: a number is not positive and finite, or `score_range` is given with the other two; from a method,
-            there are no scores, a score is not finite, or an argument is out of range.
+        epsilon, sensitivity, monotonic, score_range: See `PermuteAndFlip`, which also lists the errors.
 
     >>> ReportNoisyMax(epsilon=1).select([0, 0, 1000])
     2
@@ -134,7 +116,6 @@ class ReportNoisyMax(SelectsInOrder):
 
 
 def choose_noisy_max(gaps: Gaps, draws: Draws) -> int:
-    """The candidate with the largest noise - exponent."""
     positions, words, uppers = [], [], []
     best = -np.inf
     for start in range(0, gaps.size, _RUN):
@@ -152,7 +133,6 @@ def choose_noisy_max(gaps: Gaps, draws: Draws) -> int:
 
 
 def choose_noisy_max_in_rows(gaps: RowGaps, draws: Draws) -> Selections:
-    """The candidate with the largest noise - exponent in each row."""
     rows, width = gaps.shape
     words = draws.words(gaps.size, _WORD_BITS)
     upper = _upper_bounds(gaps, gaps.at(slice(None)), words).reshape(rows, width)
@@ -165,11 +145,9 @@ def choose_noisy_max_in_rows(gaps: RowGaps, draws: Draws) -> Selections:
 
 @cache
 def noise_bounds() -> npt.NDArray[np.float32]:
-    """Upper bounds of Laplace noise for each first word w of V; -inf for the first and the last, which leave it open.
-
-    V lies between w / 2**16 and (w + 1) / 2**16, and the noise, -ln(2 V) up to V = 1/2 and ln(2 (1 - V)) from there on,
-    falls with V.
-    """
+    # Upper bounds of Laplace noise for each first word w of V; -inf for the first and the last, which leave it open. V
+    # lies between w / 2**16 and (w + 1) / 2**16, and the noise, -ln(2 V) up to V = 1/2 and ln(2 (1 - V)) from there on,
+    # falls with V.
     ends = np.arange(1, _WORDS // 2) / (_WORDS // 2)  # 2 V, up to V = 1/2
     bounds = np.concatenate([[-np.inf], -np.log(ends), [0.0], np.log(ends[:0:-1]), [-np.inf]]) + MARGIN
     bounds[1:-1] = np.nextafter(bounds[1:-1].astype(np.float32), np.float32(np.inf))
@@ -177,30 +155,26 @@ def noise_bounds() -> npt.NDArray[np.float32]:
 
 
 def _is_unbounded(words: Words) -> Flags:
-    """Which words give no upper bound, or no lower one."""
     unbounded: Flags = words + np.uint16(1) <= 1  # modulo 2**16
     return unbounded
 
 
 def _upper_bounds(gaps: Gaps, run: npt.NDArray[np.generic], words: Words) -> npt.NDArray[np.float64]:
-    """Upper bounds of noise - exponent; -inf where the first word gives none."""
+    # Upper bounds of noise - exponent; -inf where the first word gives none.
     with np.errstate(under="ignore"):  # a warning, or an error in its place, would reveal it
         return noise_bounds().take(words) - np.minimum(gaps.approximate(run), gaps.largest_exponent) * _BELOW
 
 
 def _least(upper: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """A lower bound on the value, given its upper bound.
-
-    The noise spans at most WIDTH. The float32 table is off by less than 2**-18; the exponent is at most |upper| + 11
-    and, with the rounding of the difference, within a relative 2**-48. A value beyond HUGE may come from an exponent
-    that overflowed, of which only a lower bound is known.
-    """
+    # A lower bound on the value, given its upper bound. The noise spans at most WIDTH. The float32 table is off by less
+    # than 2**-18; the exponent is at most |upper| + 11 and, with the rounding of the difference, within a relative
+    # 2**-48. A value beyond HUGE may come from an exponent that overflowed, of which only a lower bound is known.
     with np.errstate(over="ignore"):  # near the largest float: a warning would reveal it
         return np.where(upper < -HUGE, -np.inf, upper - WIDTH - (2.0**-15 + 2.0**-45 * np.abs(upper)))
 
 
 def _settle(gaps: Gaps, positions: Positions, words: Words, starts: Positions, draws: Draws) -> Selections:
-    """The winner of each group of contenders; group i starts at starts[i]. 32 bits more decide between most of them."""
+    # The winner of each group of contenders; group i starts at starts[i]. 32 bits more decide between most of them.
     exponents = gaps.exponents(positions)
     prefixes = words * 2.0**_MORE_BITS + draws.words(words.size, _MORE_BITS)
     cell = 2.0 ** (DEPTH - _WORD_BITS - _MORE_BITS)

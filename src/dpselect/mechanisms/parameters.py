@@ -92,15 +92,11 @@ class Sensitivity:
 
 
 def of_counts(neighbours: Neighbours) -> Sensitivity:
-    """The sensitivity of counts of individuals per candidate."""
     return Sensitivity(1, monotonic=neighbours is Neighbours.ADD_REMOVE)
 
 
 def of_quantile(level: Fraction, neighbours: Neighbours, *, in_groups: bool, rows: int = 1) -> Sensitivity:
-    """The sensitivity of the scores u above, which are multiples of the level's denominator.
-
-    `rows` is how many rows of a person count.
-    """
+    """The sensitivity of the scores u above, multiples of the level's denominator, if `rows` rows of a person count."""
     single = change_by_addition(level)
     if neighbours is Neighbours.ADD_REMOVE:
         return Sensitivity(rows * single, monotonic=False)
@@ -113,23 +109,13 @@ def of_cuts(neighbours: Neighbours, *, rows: int = 1) -> Sensitivity:
 
 
 def change_by_addition(level: Fraction) -> int:
-    """The largest change of a quantile's score by one row that is added or removed: max(a, b - a).
-
-    >>> change_by_addition(Fraction(9, 10))
-    9
-    """
+    """The largest change of a quantile's score by one row that is added or removed: max(a, b - a)."""
     return max(level.numerator, level.denominator - level.numerator)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """How much one person can change the scores, stated as a sensitivity or as a score range. Public.
-
-    >>> print(stated("1/3", monotonic=True)), print(stated(score_range=3))
-    sensitivity 1/3, monotonic
-    score range 3
-    (None, None)
-    """
+    """How much one person can change the scores, stated as a sensitivity or as a score range. Public."""
 
     sensitivity: Fraction  # half of a score range: the largest move of a score of that range, up to a shift
     monotonic: bool

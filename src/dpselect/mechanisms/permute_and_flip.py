@@ -54,10 +54,8 @@ _TINY = 1e-300
 
 
 def _loss_probability(exponent: float, log_n: float) -> float:
-    """1 - (1 - (1 - p)**n) / (n p), which cancels where n p is small: there by its series in p.
-
-    Its k-th term is (n - 1) ... (n - k) p**k / (k + 1)!, with alternating signs. n is known by n p only.
-    """
+    # 1 - (1 - (1 - p)**n) / (n p), which cancels where n p is small: there by its series in p. Its k-th term is (n - 1)
+    # ... (n - k) p**k / (k + 1)!, with alternating signs. n is known by n p only.
     heads, expected = math.exp(-exponent), math.exp(min(log_n - exponent, LARGEST_EXPONENT))
     if expected < 1e-2:
         terms = itertools.accumulate((heads * k - expected for k in range(1, 8)), lambda term, factor: term * factor)
@@ -238,7 +236,6 @@ def _choose_steadily(gaps: Gaps, draws: Draws) -> int:
 
 
 def choose_head(gaps: Gaps, draws: Draws) -> int:
-    """A uniform head among the coins of all candidates."""
     members = flip_listed(gaps, draws)
     if members is None:
         if gaps.size > MIDDLE:
@@ -248,7 +245,6 @@ def choose_head(gaps: Gaps, draws: Draws) -> int:
 
 
 def choose_head_in_rows(gaps: RowGaps, draws: Draws) -> Selections:
-    """A uniform head in each row."""
     members = flip_listed(gaps, draws)
     heads = np.sort(flip_at_once(gaps, draws) if members is None else members, kind="stable")
     rows, width = gaps.shape
@@ -259,11 +255,9 @@ def choose_head_in_rows(gaps: RowGaps, draws: Draws) -> Selections:
 
 
 def choose_early(gaps: Gaps, draws: Draws, steps: int = _EARLY_STEPS) -> int:
-    """The first head in a random order, which is drawn step by step (Algorithm 3 of the paper).
-
-    After `steps` tails, the rest is flipped at once: given the tails so far, the first head in the rest of the
-    order is a uniform head among the candidates not yet visited.
-    """
+    # The first head in a random order, which is drawn step by step (Algorithm 3 of the paper). After `steps` tails, the
+    # rest is flipped at once: given the tails so far, the first head in the rest of the order is a uniform head among
+    # the candidates not yet visited.
     visited: list[int] = []
     for candidate in itertools.islice(draws.order(gaps.size), steps):
         if flip(gaps, draws, np.array([candidate]))[0]:

@@ -71,9 +71,6 @@ class Guarantee:
         Args:
             count: the number of selections that one person can influence. Public.
 
-        Returns:
-            The guarantee of all of them.
-
         Raises:
             InvalidType: `count` is not an integer.
             InvalidValue: `count` is negative.
@@ -94,7 +91,7 @@ class Guarantee:
 
 
 def _short(number: Fraction) -> str:
-    """The number as people write it, or rounded up."""
+    # The number as people write it, or rounded up.
     shortest = shortest_text(number).strip("'")
     return shortest if len(shortest) <= 12 else rounded_up_text(number)
 
@@ -117,13 +114,12 @@ class Pairs:
 
 
 class PrivacyLoss(Protocol):
-    """Upper bounds on the privacy loss of one selection.
+    """Upper bounds on the privacy loss of one selection."""
 
-    `is_pure` says whether the parameter is a pure epsilon. If not, there is no pure epsilon at all. `joins_halves` says
-    whether selections with parts of the parameter, such as two halves, are a post-processing of pairs of the family
-    with all of it. It is needed for people who move from one group to another, and for those with rows in several parts
-    of several quantiles.
-    """
+    # `is_pure` says whether the parameter is a pure epsilon. If not, there is no pure epsilon at all. `joins_halves`
+    # says whether selections with parts of the parameter, such as two halves, are a post-processing of pairs of the
+    # family with all of it. It is needed for people who move from one group to another, and for those with rows in
+    # several parts of several quantiles.
 
     is_pure: bool
     joins_halves: bool
@@ -143,10 +139,8 @@ class PrivacyLoss(Protocol):
         ...
 
     def pairs(self, epsilon: float, corners: int) -> Pairs | None:
-        """Return pairs on two outcomes that dominate each pair of the family, in `corners` steps; None if unknown.
-
-        More corners are closer to the truth; the distance falls with the square of their number.
-        """
+        """Return pairs on two outcomes that dominate each pair of the family, in `corners` steps; None if unknown."""
+        # More corners are closer to the truth; the distance falls with the square of their number.
         ...
 
 
@@ -156,21 +150,17 @@ _SMALL, _LARGE = Fraction(1, 100), Fraction(30)
 
 
 class _Laplace:
-    """Laplace noise of scale 1/epsilon on a query of sensitivity one.
-
-    It dominates permute-and-flip, and report noisy max with Laplace noise (theorem 2 of docs/theory.md).
-    """
+    # Laplace noise of scale 1/epsilon on a query of sensitivity one. It dominates permute-and-flip, and report noisy
+    # max with Laplace noise (theorem 2 of docs/theory.md).
 
     is_pure = True
     joins_halves = True
 
     def zcdp(self, epsilon: Fraction) -> float:
-        """The rho epsilon + exp(-epsilon) - 1, which is tight for Laplace noise (Harrison & Manurangsi 2026).
-
-        The sum cancels for small epsilon. For epsilon >= 0.01 its rounding error, below epsilon * 2**-51, is less
-        than 10**-13 of the sum, which is about epsilon**2/2. Below, five terms of the alternating series
-        epsilon**2/2 - epsilon**3/6 + epsilon**4/24 - ... are an upper bound; the sixth is less than 10**-13 of it.
-        """
+        # The rho epsilon + exp(-epsilon) - 1, which is tight for Laplace noise (Harrison & Manurangsi 2026). The sum
+        # cancels for small epsilon. For epsilon >= 0.01 its rounding error, below epsilon * 2**-51, is less than
+        # 10**-13 of the sum, which is about epsilon**2/2. Below, five terms of the alternating series
+        # epsilon**2/2 - epsilon**3/6 + epsilon**4/24 - ... are an upper bound; the sixth is less than 10**-13 of it.
         value = float_above(epsilon)
         if value < 0.01:
             series = 1 / 2 - value * (1 / 6 - value * (1 / 24 - value * (1 / 120 - value / 720)))
@@ -178,41 +168,40 @@ class _Laplace:
         return min(_rounded_up(value + math.expm1(-value)), value)
 
     def profile(self, epsilon: float, losses: Floats) -> Floats:
-        """1 - e^((a - epsilon)/2)."""
         return _with_ends(epsilon, losses, -np.expm1((_clipped(epsilon, losses) - epsilon) / 2))
 
     def renyi_event(self, accounting: ModuleType, epsilon: Fraction) -> Any:
-        """Laplace noise, with the scale rounded down."""
+        # Laplace noise, with the scale rounded down.
         if _SMALL <= epsilon <= _LARGE:
             return accounting.LaplaceDpEvent(float_below(1 / epsilon))
         return _concentrated_event(self, accounting, epsilon)
 
     def pairs(self, epsilon: float, corners: int) -> Pairs | None:  # noqa: ARG002 - the protocol's
-        """None: the outcomes of Laplace noise have infinitely many losses."""
+        # None: the outcomes of Laplace noise have infinitely many losses.
         return None
 
 
 class _PermuteAndFlip(_Laplace):
-    """Permute-and-flip, whose worst case has two candidates (theorem 6 of docs/theory.md).
-
-    With E = e^epsilon, each pair of output distributions is a post-processing of a pair of coins with the probabilities
-    of heads a = 1 - w/2 and b = 1/(2 E w), for a w between 1/E and one. For each loss x the largest a - e^x b is that
-    of w = e^((x - epsilon)/2), and is Laplace's profile. The divergences of all orders are smaller than Laplace's.
-
-    Two selections at epsilon/2 can have ratios of probabilities that no single pair at epsilon has. Write v = 1 - w
-    and s = 1 - 1/(E w) for a pair; its ratios lie between 1/(E (1 - v^2)) and E (1 - s^2), and (1 - v)(1 - s) = 1/E.
-    For two of them these are products, so that v^2 <= v1^2 + v2^2 - v1^2 v2^2 is needed, and s alike; then
-    (1 - v)(1 - s) is too large unless v1 v2 = s1 s2 = 0.
-    """
+    # Permute-and-flip, whose worst case has two candidates (theorem 6 of docs/theory.md).
+    #
+    # With E = e^epsilon, each pair of output distributions is a post-processing of a pair of coins with the
+    # probabilities of heads a = 1 - w/2 and b = 1/(2 E w), for a w between 1/E and one. For each loss x the largest
+    # a - e^x b is that of w = e^((x - epsilon)/2), and is Laplace's profile. The divergences of all orders are smaller
+    # than Laplace's.
+    #
+    # Two selections at epsilon/2 can have ratios of probabilities that no single pair at epsilon has. Write v = 1 - w
+    # and s = 1 - 1/(E w) for a pair; its ratios lie between 1/(E (1 - v^2)) and E (1 - s^2), and (1 - v)(1 - s) = 1/E.
+    # For two of them these are products, so that v^2 <= v1^2 + v2^2 - v1^2 v2^2 is needed, and s alike; then
+    # (1 - v)(1 - s) is too large unless v1 v2 = s1 s2 = 0.
 
     joins_halves = False
 
     def zcdp(self, epsilon: Fraction) -> float:
-        """The largest divergence K(w) of the pairs of coins. It has no closed form."""
+        # The largest divergence K(w) of the pairs of coins. It has no closed form.
         return _largest_divergence(float_above(epsilon))
 
     def pairs(self, epsilon: float, corners: int) -> Pairs | None:
-        """The curve b = 1/(2 E w), a = 1 - w/2, with w = e^-r, is inside the polygon of `_polygon`."""
+        # The curve b = 1/(2 E w), a = 1 - w/2, with w = e^-r, is inside the polygon of `_polygon`.
         middles, shrunk = _polygon(epsilon, corners)
         middles, shrunk = np.r_[0.0, middles, epsilon], np.r_[1.0, shrunk, 1.0]  # both ends are pairs, too
         tails = np.exp(-middles) / shrunk / 2
@@ -221,25 +210,22 @@ class _PermuteAndFlip(_Laplace):
 
 
 class _BoundedRange:
-    """Mechanisms whose log-ratios span a range of epsilon (Durfee & Rogers 2019; Dong, Durfee & Rogers 2020).
-
-    The privacy loss lies in [t - epsilon, t] for some t. The worst distribution puts p on t and the rest on
-    t - epsilon, where p = (1 - e^(t - epsilon)) / (1 - e^-epsilon), as the other side's probabilities sum to one. Its
-    profile at a is p (1 - e^(a - t)), largest at t = (a + epsilon)/2.
-    """
+    # Mechanisms whose log-ratios span a range of epsilon (Durfee & Rogers 2019; Dong, Durfee & Rogers 2020). The
+    # privacy loss lies in [t - epsilon, t] for some t. The worst distribution puts p on t and the rest on t - epsilon,
+    # where p = (1 - e^(t - epsilon)) / (1 - e^-epsilon), as the other side's probabilities sum to one. Its profile at a
+    # is p (1 - e^(a - t)), largest at t = (a + epsilon)/2.
 
     is_pure = True
     joins_halves = True
 
     def zcdp(self, epsilon: Fraction) -> float:
-        """The rho a - 1 - ln(a), a = epsilon/(e^epsilon - 1), which is tight (Harrison & Manurangsi 2026).
-
-        With x = epsilon/2 this is x coth(x) - 1 + ln(sinh(x)/x), the sum over n >= 1 of 2 y/(1 + y) + ln(1 + y) with
-        y = (x/(n pi))**2. For small x each term is an alternating series with falling terms (2 + 1/k) y**k, so the sum
-        of the first five is an upper bound. Their sums over n are x**2/2, x**4/36, x**6/405, x**8/4200, x**10/42525.
-        For x < 1/8 the sixth is less than 10**-14 of the whole. For larger x all parts of the formula are at most
-        2 x + 1, so its rounding error is below 10**-15 (2 x + 1), while rho > 0.006 (2 x + 1).
-        """
+        # The rho a - 1 - ln(a), a = epsilon/(e^epsilon - 1), which is tight (Harrison & Manurangsi 2026).
+        #
+        # With x = epsilon/2 this is x coth(x) - 1 + ln(sinh(x)/x), the sum over n >= 1 of 2 y/(1 + y) + ln(1 + y) with
+        # y = (x/(n pi))**2. For small x each term is an alternating series with falling terms (2 + 1/k) y**k, so the
+        # sum of the first five is an upper bound. Their sums over n are x**2/2, x**4/36, x**6/405, x**8/4200,
+        # x**10/42525. For x < 1/8 the sixth is less than 10**-14 of the whole. For larger x all parts of the formula
+        # are at most 2 x + 1, so its rounding error is below 10**-15 (2 x + 1), while rho > 0.006 (2 x + 1).
         value = float_above(epsilon)
         half, square = value / 2, value * value / 4
         if value < 0.25:
@@ -251,20 +237,16 @@ class _BoundedRange:
         return min(_rounded_up(rho), value)
 
     def profile(self, epsilon: float, losses: Floats) -> Floats:
-        """(1 - e^((a - epsilon)/2))^2 / (1 - e^-epsilon)."""
         inside = np.expm1((_clipped(epsilon, losses) - epsilon) / 2) ** 2 / -math.expm1(-epsilon)
         return _with_ends(epsilon, losses, inside)
 
     def renyi_event(self, accounting: ModuleType, epsilon: Fraction) -> Any:
-        """Its zCDP."""
         return _concentrated_event(self, accounting, epsilon)
 
     def pairs(self, epsilon: float, corners: int) -> Pairs | None:
-        """The curve of t, inside the polygon of `_polygon`. Its ends, t = 0 and t = epsilon, have equal distributions.
-
-        With z = e^t and q = e^-epsilon it is p = (1 - q z)/(1 - q), and the other side's p is (1/z - q)/(1 - q). A
-        corner has z = e^m/C and e^-m/C in place of 1/z. All differences are of numbers that differ by a factor.
-        """
+        # The curve of t, inside the polygon of `_polygon`. Its ends, t = 0 and t = epsilon, have equal distributions.
+        # With z = e^t and q = e^-epsilon it is p = (1 - q z)/(1 - q), and the other side's p is (1/z - q)/(1 - q). A
+        # corner has z = e^m/C and e^-m/C in place of 1/z. All differences are of numbers that differ by a factor.
         middles, shrunk = _polygon(epsilon, corners)
         more = 2 * math.sinh(epsilon / corners / 4) ** 2  # shrunk - 1
         scale = shrunk * -math.expm1(-epsilon)
@@ -275,54 +257,50 @@ class _BoundedRange:
 
 
 class _Pure:
-    """Any epsilon-DP mechanism. None leaks more than randomized response between two values (Kairouz et al. 2015)."""
+    # Any epsilon-DP mechanism. None leaks more than randomized response between two values (Kairouz et al. 2015).
 
     is_pure = True
     joins_halves = True
 
     def zcdp(self, epsilon: Fraction) -> float:
-        """The rho epsilon tanh(epsilon/2), the divergence of randomized response (theorem 7 of docs/theory.md)."""
+        # The rho epsilon tanh(epsilon/2), the divergence of randomized response (theorem 7 of docs/theory.md).
         value = float_above(epsilon)
         return min(_rounded_up(value * math.tanh(value / 2)), value)
 
     def profile(self, epsilon: float, losses: Floats) -> Floats:
-        """(e^epsilon - e^a) / (1 + e^epsilon), with numerator and denominator divided by e^epsilon."""
+        # (e^epsilon - e^a) / (1 + e^epsilon), with numerator and denominator divided by e^epsilon.
         inside = -np.expm1(_clipped(epsilon, losses) - epsilon) / (1 + math.exp(-epsilon))
         return _with_ends(epsilon, losses, inside)
 
     def renyi_event(self, accounting: ModuleType, epsilon: Fraction) -> Any:
-        """Randomized response with slightly more leakage than epsilon allows."""
+        # Randomized response with slightly more leakage than epsilon allows.
         if _SMALL <= epsilon <= _LARGE:
             noise = 2 / (1 + math.exp(float_above(epsilon)))
             return accounting.RandomizedResponseDpEvent(math.nextafter(noise * (1 - 1e-15), 0), 2)
         return _concentrated_event(self, accounting, epsilon)
 
     def pairs(self, epsilon: float, corners: int) -> Pairs | None:  # noqa: ARG002 - the protocol's
-        """Randomized response."""
         heads, tails = 1 / (1 + np.exp([-epsilon])), 1 / (1 + np.exp([epsilon]))
         return _pairs(heads, tails, tails, heads)
 
 
 class _Concentrated:
-    """Any mechanism of which only the rho of zCDP is known. The parameter is rho, not epsilon."""
+    # Any mechanism of which only the rho of zCDP is known. The parameter is rho, not epsilon.
 
     is_pure = False
     joins_halves = True
 
     def zcdp(self, epsilon: Fraction) -> float:
-        """The parameter, rounded up."""
         return float_above(epsilon)
 
     def profile(self, epsilon: float, losses: Floats) -> Floats:  # noqa: ARG002 - the protocol's
-        """One, which bounds every profile."""
+        # One, which bounds every profile.
         return np.ones_like(losses)
 
     def renyi_event(self, accounting: ModuleType, epsilon: Fraction) -> Any:
-        """Its zCDP."""
         return accounting.ZCDpEvent(self.zcdp(epsilon))
 
     def pairs(self, epsilon: float, corners: int) -> Pairs | None:  # noqa: ARG002 - the protocol's
-        """None."""
         return None
 
 
@@ -335,24 +313,8 @@ CONCENTRATED: PrivacyLoss = _Concentrated()
 
 @lru_cache(maxsize=4096)
 def epsilon_of_rho(loss: PrivacyLoss, rho: Fraction) -> Fraction:
-    """The largest epsilon, as a float, whose rho is at most the given one.
-
-    Args:
-        loss: the privacy loss of the mechanism, such as `ExponentialMechanism.loss`.
-        rho: the rho of zero-concentrated differential privacy, positive.
-
-    Returns:
-        An epsilon for which `loss.zcdp(epsilon) <= rho` holds exactly, and which is the largest one up to a few parts
-        in 10**12.
-
-    Raises:
-        InvalidValue: `rho` is not positive, or so small that no float is such an epsilon.
-
-    >>> round(float(epsilon_of_rho(BOUNDED_RANGE, Fraction(1, 8))), 4)
-    1.007
-    >>> epsilon_of_rho(PURE_LOSS, Fraction(1, 8)) < epsilon_of_rho(PERMUTE_AND_FLIP, Fraction(1, 8))
-    True
-    """
+    """The largest epsilon, as a float, whose rho is at most the given one."""
+    # `loss.zcdp(epsilon) <= rho` holds exactly, and the epsilon is the largest one up to a few parts in 10**12.
 
     def fits(epsilon: float) -> bool:
         found = loss.zcdp(Fraction(epsilon)) if math.isfinite(epsilon) else math.inf
@@ -376,20 +338,19 @@ _Real = TypeVar("_Real", float, Decimal)
 
 @lru_cache(maxsize=4096)
 def _largest_divergence(epsilon: float) -> float:
-    """The largest Kullback-Leibler divergence between coins with heads a = 1 - w/2 and b = 1/(2 E w), rounded up.
-
-    With q = e^-epsilon it is
-
-      K(w)  = epsilon + ln w + (1 - w/2) ln(2 - w) + (w/2) (ln w - epsilon - ln(2 w - q)),
-      K'(w) = 1/w - (epsilon + ln((2 - w) (2 w - q)/w))/2 - w/(2 w - q),
-
-    and K is concave for q <= w <= 1 (theorem 7 of docs/theory.md). So no K exceeds K(w) + |K'(w)| (1 - q), whichever w
-    is taken. A w near 1/(1 + epsilon/2) is the best, and Newton's method finds it in a few steps.
-
-    For small epsilon, K <= D**2/8 with D the logarithm of the odds ratio of the two coins, which is largest at
-    w = e^(-epsilon/2): 2 ln(2 e^(epsilon/2) - 1). It exceeds K by less than a part epsilon**2/10. For large epsilon,
-    Laplace's rho is a bound, and so is epsilon.
-    """
+    # The largest Kullback-Leibler divergence between coins with heads a = 1 - w/2 and b = 1/(2 E w), rounded up.
+    #
+    # With q = e^-epsilon it is
+    #
+    #   K(w)  = epsilon + ln w + (1 - w/2) ln(2 - w) + (w/2) (ln w - epsilon - ln(2 w - q)),
+    #   K'(w) = 1/w - (epsilon + ln((2 - w) (2 w - q)/w))/2 - w/(2 w - q),
+    #
+    # and K is concave for q <= w <= 1 (theorem 7 of docs/theory.md). So no K exceeds K(w) + |K'(w)| (1 - q), whichever
+    # w is taken. A w near 1/(1 + epsilon/2) is the best, and Newton's method finds it in a few steps.
+    #
+    # For small epsilon, K <= D**2/8 with D the logarithm of the odds ratio of the two coins, which is largest at
+    # w = e^(-epsilon/2): 2 ln(2 e^(epsilon/2) - 1). It exceeds K by less than a part epsilon**2/10. For large epsilon,
+    # Laplace's rho is a bound, and so is epsilon.
     if epsilon < _LEAST_DIVERGENCE:
         odds = math.log1p(2 * math.expm1(epsilon / 2))
         return _rounded_up(odds * odds / 2)
@@ -400,14 +361,13 @@ def _largest_divergence(epsilon: float) -> float:
 
 
 def _divergence_in_floats(epsilon: float) -> float:
-    """K(w) + |K'(w)| (1 - q), with a relative error below 10**-12.
-
-    From one on, all terms of K are at most epsilon + 1, and their few roundings are below 10**-15 (epsilon + 1), while
-    K > epsilon/4. Below, K = a ln(1 + d/b) + (1 - a) ln(1 - d/(1 - b)), d = a - b, has terms near epsilon/2, each with
-    an error of a few units of 2**-53, and d has one of such a unit, while K > epsilon**2/4: together less than
-    10**-14/epsilon. The error of the slope is a few units of 2**-53 of its largest term, which is at most epsilon + 2,
-    and its factor 1 - q is at most epsilon and at most one.
-    """
+    # K(w) + |K'(w)| (1 - q), with a relative error below 10**-12.
+    #
+    # From one on, all terms of K are at most epsilon + 1, and their few roundings are below 10**-15 (epsilon + 1),
+    # while K > epsilon/4. Below, K = a ln(1 + d/b) + (1 - a) ln(1 - d/(1 - b)), d = a - b, has terms near epsilon/2,
+    # each with an error of a few units of 2**-53, and d has one of such a unit, while K > epsilon**2/4: together less
+    # than 10**-14/epsilon. The error of the slope is a few units of 2**-53 of its largest term, which is at most
+    # epsilon + 2, and its factor 1 - q is at most epsilon and at most one.
     q, w = math.exp(-epsilon), 1 / (1 + epsilon / 2)
     for _ in range(4):
         slope, curvature = _derivatives(epsilon, q, w, math.log((2 - w) * (2 * w - q) / w))
@@ -423,7 +383,7 @@ def _divergence_in_floats(epsilon: float) -> float:
 
 
 def _divergence_in_decimals(epsilon: float) -> float:
-    """The same with 40 digits: the error is below 10**-35, while K > 10**-13."""
+    # The same with 40 digits: the error is below 10**-35, while K > 10**-13.
     with localcontext(_DIGITS):
         exact = Decimal(epsilon)
         q, w = (-exact).exp(), 1 / (1 + exact / 2)
@@ -436,35 +396,31 @@ def _divergence_in_decimals(epsilon: float) -> float:
 
 
 def _derivatives(epsilon: _Real, q: _Real, w: _Real, logarithm: _Real) -> tuple[_Real, _Real]:
-    """The first and second derivative of K, given ln((2 - w) (2 w - q)/w). The second is negative."""
+    # The first and second derivative of K, given ln((2 - w) (2 w - q)/w). The second is negative.
     rest = 2 * w - q
     slope = 1 / w - (epsilon + logarithm) / 2 - w / rest
     return slope, -1 / (w * w) + (1 / (2 - w) + 1 / w) / 2 - 2 * (w - q) / (rest * rest)
 
 
 def _polygon(epsilon: float, corners: int) -> tuple[Floats, Floats]:
-    """The corners of a polygon around the hyperbola y = 1/z, z = e^t with t from 0 to epsilon: see theorem 8.
-
-    Its sides touch the curve at `corners` + 1 equally spaced t. The tangents at t and t + s meet at z = e^m/C and
-    y = e^-m/C, where m = t + s/2 and C = cosh(s/2). Returns all m and all C.
-    """
+    # The corners of a polygon around the hyperbola y = 1/z, z = e^t with t from 0 to epsilon: see theorem 8. Its sides
+    # touch the curve at `corners` + 1 equally spaced t. The tangents at t and t + s meet at z = e^m/C and y = e^-m/C,
+    # where m = t + s/2 and C = cosh(s/2). Returns all m and all C.
     step = epsilon / corners
     middles = step * (np.arange(corners, dtype=np.float64) + 0.5)
     return middles, np.full(corners, math.cosh(step / 2), dtype=np.float64)
 
 
 def _pairs(heads: Floats, tails: Floats, heads_there: Floats, tails_there: Floats) -> Pairs:
-    """Pairs with these probabilities. The losses are rounded up, which only enlarges what is composed from them.
-
-    The probabilities have relative errors of at most 8 units of 2**-53, and so have their ratios twice that; the
-    logarithm adds a unit of its own size.
-    """
+    # Pairs with these probabilities. The losses are rounded up, which only enlarges what is composed from them. The
+    # probabilities have relative errors of at most 8 units of 2**-53, and so have their ratios twice that; the
+    # logarithm adds a unit of its own size.
     high, low = np.log(heads / heads_there), np.log(tails / tails_there)
     return Pairs(heads, tails, high + 1e-14 * (1 + abs(high)), low + 1e-14 * (1 + abs(low)))
 
 
 def _concentrated_event(loss: PrivacyLoss, accounting: ModuleType, epsilon: Fraction) -> Any:
-    """The zCDP event of a loss; for a large epsilon, the divergence epsilon at all orders."""
+    # The zCDP event of a loss; for a large epsilon, the divergence epsilon at all orders.
     if epsilon > _LARGE:
         return accounting.ZCDpEvent(rho=0.0, xi=float_above(epsilon))
     return accounting.ZCDpEvent(loss.zcdp(epsilon))
@@ -475,10 +431,9 @@ def _clipped(epsilon: float, losses: Floats) -> Floats:
 
 
 def _with_ends(epsilon: float, losses: Floats, inside: Floats) -> Floats:
-    """A whole profile, given its values between -epsilon and epsilon."""
     return np.where(losses >= epsilon, 0.0, np.where(losses <= -epsilon, -np.expm1(losses), inside))
 
 
 def _rounded_up(rho: float) -> float:
-    """The computed value plus one part in 10**12, which covers its few roundings; never zero."""
+    # The computed value plus one part in 10**12, which covers its few roundings; never zero.
     return math.nextafter(rho * (1 + 1e-12), math.inf)

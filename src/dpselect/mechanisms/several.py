@@ -203,7 +203,7 @@ def sizes_of(k: Any, total: int) -> tuple[int, int]:
 
 @dataclass(frozen=True, repr=False)
 class _Runs:
-    """Scores, how many candidates share each, and the position of the first of them in the long vector. Secret."""
+    # Scores, how many candidates share each, and the position of the first of them in the long vector. Secret.
 
     scores: Vector
     lengths: Positions
@@ -211,7 +211,7 @@ class _Runs:
 
     @classmethod
     def read(cls, scores: Any, lengths: Any) -> "_Runs":
-        """Return a copy of what the arguments state. Runs without candidates are left out."""
+        # A copy of what the arguments state. Runs without candidates are left out.
         from dpselect.selection.races import single  # noqa: PLC0415 - imported when first used
 
         vector = as_vector(scores)
@@ -228,15 +228,12 @@ class _Runs:
 
     @property
     def total(self) -> int:
-        """The number of candidates."""
         return int(self.lengths.sum())
 
     def checked_size(self, k: Any) -> int:
-        """Return the size of a set, checked."""
         return sizes_of(_validate.count(k=k), self.total)[0]
 
     def position(self, run: int, rank: int) -> int:
-        """Return the position of a member of a run."""
         return run if self.starts is None else int(self.starts[run]) + rank
 
 

@@ -63,12 +63,11 @@ _MANY, _MANY_BLOCKS = 2**15, 256
 
 @dataclass(frozen=True, repr=False)
 class Part:
-    """A summary of some candidates: the arrival of their first head, that head, and the number of candidates. Secret.
+    """A summary of some candidates: the arrival of their first head, that head, and their number. Secret."""
 
-    The exponent of the arrival is counted from a score of zero: it is -c m. `maximum` is the best score of all. `head`
-    is the position of the head, the result if its label is `Unlabelled.POSITION`. `writable` says whether an Arrow
-    row can hold every label seen, not only the drawn one.
-    """
+    # The exponent of the arrival is counted from a score of zero: it is -c m. `maximum` is the best score of all.
+    # `head` is the position of the head, the result if its label is `Unlabelled.POSITION`. `writable` says whether an
+    # Arrow row can hold every label seen, not only the drawn one.
 
     arrival: Arrival
     maximum: Fraction
@@ -103,7 +102,7 @@ def merged(first: Part | None, second: Part | None, draws: Draws) -> Part | None
 
 
 class _Block(NamedTuple):
-    """Candidates whose coins were flipped against a best score: one of theirs, or that of an earlier candidate."""
+    # Candidates whose coins were flipped against a best score: one of theirs, or that of an earlier candidate.
 
     heads: Heads | SteadyHeads
     best: Fraction
@@ -112,7 +111,7 @@ class _Block(NamedTuple):
 
 
 class _Waiting:
-    """Blocks of scores of one type whose coins are not flipped yet: copies of the few scores that may be heads."""
+    # Blocks of scores of one type whose coins are not flipped yet: copies of the few scores that may be heads.
 
     def __init__(self, rate: Rate) -> None:
         self._rate = rate
@@ -125,15 +124,14 @@ class _Waiting:
 
     @property
     def is_full(self) -> bool:
-        """Whether the coins should be flipped, so that memory does not grow with the stream."""
+        # Whether the coins should be flipped, so that memory does not grow with the stream.
         return self._coins > _MANY or len(self._lists) >= _MANY_BLOCKS
 
     def takes(self, gaps: Gaps) -> bool:
-        """Return whether the scores have the type of those that wait."""
         return self._lists[0].scores.dtype == gaps.values.dtype
 
     def add(self, left: Left, gaps: Gaps, best: Fraction) -> None:
-        """Add what is left to flip of a block with these gaps, whose best score is not below that of the others."""
+        # Add what is left to flip of a block with these gaps, whose best score is not below that of the others.
         self._lists.append(left)
         self._starts.append(self.candidates)
         self._maximum, self.best = gaps.maximum, best
@@ -142,7 +140,6 @@ class _Waiting:
         self._coins += left.depths.size
 
     def flipped(self, draws: Draws) -> _Block:
-        """Flip all coins against the best score, as those of one block."""
         positions, scores, depths = (np.concatenate(parts) for parts in zip(*self._lists, strict=True))
         exponents = Gaps(scores, self._rate, self._maximum).exponents(np.arange(scores.size))
         positions += np.repeat(self._starts, [left.depths.size for left in self._lists])
@@ -151,11 +148,9 @@ class _Waiting:
 
 
 class Stream:
-    """A part in progress, to which blocks of candidates are added. Secret.
-
-    The fixed cost of a block is mostly that of its coins. So blocks without labels may wait, and the coins of all of
-    them are flipped together: when many wait, before a block that cannot wait, and when somebody asks for the part.
-    """
+    # A part in progress, to which blocks of candidates are added. Secret. The fixed cost of a block is mostly that of
+    # its coins. So blocks without labels may wait, and the coins of all of them are flipped together: when many wait,
+    # before a block that cannot wait, and when somebody asks for the part.
 
     def __init__(self, mechanism: MechanismBase, part: Part | None = None, steady: bool = False) -> None:
         self._mechanism, self._steady, self._part = mechanism, steady, part
@@ -167,11 +162,10 @@ class Stream:
         return sum(seen.candidates for seen in (self._part, self._waiting) if seen is not None)
 
     def add(self, scores: Vector, labels: Any, draws: Draws, *, may_wait: bool = False) -> None:
-        """Add a block of candidates after the others.
-
-        A steady block is flipped against its own best score. Others are flipped against the best score so far, if that
-        is larger: fewer candidates are hot, and a block without a head has none against any larger maximum either.
-        """
+        """Add a block of candidates after the others."""
+        # A steady block is flipped against its own best score. Others are flipped against the best score so far, if
+        # that is larger: fewer candidates are hot, and a block without a head has none against any larger maximum
+        # either.
         named = labels_of(labels, len(scores))
         hint = None if self._steady else self._hint
         gaps = gaps_of(scores, self._mechanism._rate, hint=hint, steady=self._steady)
@@ -191,16 +185,13 @@ class Stream:
 
     @property
     def _hint(self) -> Fraction | None:
-        """The best score of the blocks that wait, or of the part."""
         if self._waiting is not None:
             return self._waiting.best
         return None if self._part is None else self._part.maximum
 
     def _wait(self, gaps: Gaps, best: Fraction, draws: Draws) -> bool:
-        """Let a block wait, and return whether it does: it must have few hot candidates, which the kernel lists.
-
-        Scores that were rescaled to be integers do not wait: their unit is that of their own block.
-        """
+        # Let a block wait, and return whether it does: it must have few hot candidates, which the kernel lists. Scores
+        # that were rescaled to be integers do not wait: their unit is that of their own block.
         listed = gaps.listed() if gaps.rate is self._mechanism._rate else None
         if listed is None or listed.hot.positions.size > FEW:
             return False
@@ -217,7 +208,6 @@ class Stream:
         return True
 
     def _with(self, block: _Block, named: Labels, draws: Draws) -> Part:
-        """The part with a block after it."""
         part, count = self._part, block.heads.size
         if count:
             position = block.heads.choose(draws)
@@ -268,7 +258,7 @@ class Summary:
         self._stream = Stream(mechanism, part, steady)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What a copy is made from: coins that are flipped. Flipping them again would be another selection."""
+        # What a copy is made from: coins that are flipped. Flipping them again would be another selection.
         return type(self), (self._mechanism, self._part, self._steady)
 
     @property
@@ -365,10 +355,7 @@ class Summary:
         return Summary(*read_cells(cells_of_batch(batch)))
 
     def result(self) -> Any:
-        """Return the label of the selected candidate, or its position if the candidates have no labels.
-
-        Calling it again returns the same value.
-        """
+        """Return the label of the selected candidate, or its position without labels: the same value on every call."""
         part = self._part
         if part is None:
             raise InvalidValue("the summary has seen no candidates: add some with update or feed")
@@ -386,7 +373,7 @@ ROWS = 1 << 19
 
 
 def stream_of(batches: Any) -> Iterator[Any]:
-    """The blocks of a stream. A single table is a stream, too: of its batches if it is Arrow, or of itself."""
+    # The blocks of a stream. A single table is a stream, too: of its batches if it is Arrow, or of itself.
     if hasattr(batches, "to_batches"):
         batches = batches.to_batches()
     elif hasattr(batches, "columns") and hasattr(batches, "shape"):
@@ -397,10 +384,8 @@ def stream_of(batches: Any) -> Iterator[Any]:
 
 
 def gathered(batches: Iterable[Any], columns: list[str], rows: int = ROWS) -> Iterator[Any]:
-    """The same rows in the same order, Arrow record batches of one schema as tables of at least `rows` rows.
-
-    Only these columns wait, so that a wide table costs no memory. The reader notices one that is missing.
-    """
+    """The same rows in the same order, Arrow record batches of one schema as tables of at least `rows` rows."""
+    # Only these columns wait, so that a wide table costs no memory. The reader notices one that is missing.
     waiting: list[Any] = []
     size = 0
     for whole in batches:
@@ -453,7 +438,6 @@ _PARAMETERS: dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
 
 
 def cells_of(mechanism: MechanismBase, part: Part | None, steady: bool) -> Cells:
-    """The cells of a summary's row."""
     stated = {"epsilon": mechanism.epsilon, **mechanism.claim.arguments(), "steady": steady}
     public: Cells = {name: _PARAMETERS[name][0](stated[name]) if name in stated else None for name in PUBLIC}
     if part is None:
@@ -496,7 +480,6 @@ def record_batch(cells: Cells) -> "pa.RecordBatch":
 
 
 def cells_of_batch(batch: Any) -> Cells:
-    """The cells of a record batch (or table) of one row."""
     if not (hasattr(batch, "to_pylist") and hasattr(batch, "num_rows")):
         raise InvalidType(f"batch must be an Arrow record batch or table, got {type(batch).__name__}")
     if batch.num_rows != 1:

@@ -61,14 +61,8 @@ class Threshold:
 
 
 def threshold(rate: Fraction, delta: Fraction, max_values: int | None, factor: "Factor") -> Threshold:
-    """The smallest multiple of 1/1024 for T that keeps delta.
-
-    Args:
-        rate: c, the rate of the mechanism for each individual.
-        delta: the delta of one selection.
-        max_values: for how many values one person counts; None for any number.
-        factor: F, which follows from the mechanism and the neighbours.
-    """
+    """The smallest multiple of 1/1024 for T that keeps delta, with c = `rate` and F = `factor`."""
+    # One person counts for at most `max_values` values; None stands for any number.
     values = MOST if max_values is None else max_values
     # m F exp(-c T) <= delta if T >= (ln(m / delta) + ln F) / c. With F = f exp(j c), that is ln(m f / delta) / c + j.
     bounds = factor.bounds(rate, limited=max_values is not None)
@@ -103,18 +97,8 @@ class Factor:
 def chosen_above(
     individuals: Sequence[int], values: Sequence[int], k: int, threshold: Threshold, mechanism: MechanismBase
 ) -> list[tuple[int, int]]:
-    """Select up to k values one after another, and stop when "nothing" is selected.
-
-    Args:
-        individuals: the different counts, ascending and positive. Secret.
-        values: how many values have each count. Secret.
-        k: the largest number of values to select.
-        threshold: where "nothing" stands.
-        mechanism: draws from runs of equal scores.
-
-    Returns:
-        For each selected value its count, and its rank, from zero, among the values that have this count.
-    """
+    """Select up to k values until "nothing" is: of each its count, and its rank from zero among those that share it."""
+    # The secret `individuals` are the different counts, ascending and positive; `values` is how many values have each.
     left, taken = list(values), [list[int]() for _ in values]
     chosen: list[tuple[int, int]] = []
     while len(chosen) < k:
@@ -140,7 +124,6 @@ def chosen_above(
 def _competing(
     individuals: Sequence[int], left: Sequence[int], threshold: Threshold
 ) -> tuple[list[tuple[int, int]], Fraction]:
-    """The levels that compete, with how many values of each, and the score of "nothing"."""
     if threshold.most is None:
         return [(level, size) for level, size in enumerate(left) if size], threshold.people
     room, runs = threshold.most, list[tuple[int, int]]()

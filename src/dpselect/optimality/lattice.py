@@ -124,11 +124,7 @@ def _in_words(size: int | None, limit: int) -> str:
 
 @lru_cache(maxsize=16)
 def bounded_lattice(n: int, k: int) -> Lattice:
-    """The lattice of n candidates at most k steps below the best.
-
-    >>> bounded_lattice(4, 8)
-    Lattice(n=4, k=8, 525 variables)
-    """
+    """The lattice of n candidates at most k steps below the best."""
     others = itertools.combinations_with_replacement(range(k + 1), n - 1)
     classes = sorted(((0, *steps) for steps in others), key=lambda steps: steps.count(0))
     variables = [(number, step) for number, steps in enumerate(classes) for step in sorted(set(steps))]
@@ -166,10 +162,8 @@ def _moved(steps: Steps, step: int, target: int) -> Steps:
 
 
 def worst_neighbour(steps: Steps, step: int, m: int = 1, lowest: float = math.inf) -> tuple[Steps, int]:
-    """The position of a candidate at this step after it gains 2 sensitivity, that is m steps, on all others.
-
-    It rises to the best, and the others fall by what is left, at most to the lowest step.
-    """
+    """The position of a candidate at this step after it gains 2 sensitivity, that is m steps, on all others."""
+    # It rises to the best, and the others fall by what is left, at most to the lowest step.
     others = list(steps)
     others.remove(step)
     fall, target = max(0, m - step), max(0, step - m)
@@ -205,16 +199,13 @@ def table(numbers: Any) -> Numbers:
 
 
 def class_sums(lattice: Lattice, values: Numbers) -> Numbers:
-    """The sum over the variables of each class."""
     sums: Numbers = np.add.reduceat(values, lattice.first)
     return sums
 
 
 def permute_and_flip(lattice: Lattice, odds: Odds) -> Numbers:
-    """The share of each variable, by the recurrence: from the class where all are best downwards.
-
-    A share is a probability over odds**step. Below the best it is that of the candidate after it rises to the best.
-    """
+    """The share of each variable, by the recurrence: from the class where all are best downwards."""
+    # A share is a probability over odds**step. Below the best it is that of the candidate after it rises to the best.
     weight = lattice.multiplicity * powers(lattice, odds)
     shares = np.zeros_like(weight)
     for zeros, level in reversed(list(lattice.levels)):

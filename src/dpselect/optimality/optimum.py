@@ -126,7 +126,7 @@ def _read(text: str) -> Fraction:
 
 
 def certificate(lattice: Lattice, odds: Odds) -> Certificate:
-    """The certificate on a lattice; with float odds its roundings are bounded."""
+    # The certificate on a lattice; with float odds its roundings are bounded.
     dual, error = dual_solution(lattice, odds)
     best, below = lattice.step == 0, lattice.step > 0
     zeros = lattice.zeros[lattice.class_of]
@@ -154,7 +154,7 @@ def _plain(number: Any) -> Odds:
 
 
 def dual_solution(lattice: Lattice, odds: Odds) -> tuple[Numbers, Numbers]:
-    """The dual variable of each primal one, and a bound on its rounding error (zero for rational odds)."""
+    # The dual variable of each primal one, and a bound on its rounding error (zero for rational odds).
     head_probabilities = powers(lattice, odds)
     zero, unit, growth = head_probabilities[0] * 0, *_roundings(lattice, odds)
     dual, error, received, received_error = (np.full_like(head_probabilities, zero) for _ in range(4))
@@ -173,7 +173,7 @@ def dual_solution(lattice: Lattice, odds: Odds) -> tuple[Numbers, Numbers]:
 
 
 def _roundings(lattice: Lattice, odds: Odds) -> tuple[Odds, Numbers]:
-    """The size of a rounding, and how many of them a product with a power of the odds has."""
+    # The size of a rounding, and how many of them a product with a power of the odds has.
     if isinstance(odds, Fraction):
         return Fraction(0), lattice.step
     epsilon = -math.log(max(odds, 5e-324))
@@ -367,11 +367,9 @@ def optimum(
 
 
 def mechanism_shares(program: Program, epsilon: float) -> tuple[Numbers, Numbers]:
-    """The shares of permute-and-flip and of the exponential mechanism.
-
-    Their probabilities depend on the score by exp(-epsilon/m) to the power of the step, so the recurrence is that of
-    the paper's lattice with these odds; its shares are probabilities over that power, and ours over odds**rise.
-    """
+    # The shares of permute-and-flip and of the exponential mechanism. Their probabilities depend on the score by
+    # exp(-epsilon/m) to the power of the step, so the recurrence is that of the paper's lattice with these odds; its
+    # shares are probabilities over that power, and ours over odds**rise.
     fine_odds = math.exp(-epsilon / program.m)
     over = np.exp(epsilon * (program.rise - program.lattice.step / program.m))  # all ones if m is one
     return permute_and_flip(program.lattice, fine_odds) * over, exponential(program.lattice, fine_odds) * over
@@ -390,7 +388,7 @@ def _class_weights(lattice: Lattice, weights: Weights | None) -> Numbers:
 
 
 def _relative(proof: Certificate) -> float:
-    """The difference between the values of the two programs: only rounding, because all constraints are tight."""
+    # The difference between the values of the two programs: only rounding, because all constraints are tight.
     scale = float(proof.value)
     return abs(float(proof.value - proof.permute_and_flip)) / scale if scale else 0.0
 

@@ -63,7 +63,7 @@ LARGEST_GAP = 1e-6
 
 @dataclass(frozen=True)
 class Solution:
-    """The solver's result: the shares, their objective, and a lower bound on the objective of any solution."""
+    # The solver's result: the shares, their objective, and a lower bound on the objective of any solution.
 
     shares: Floats
     objective: float  # an average of expected errors or the largest, over odds
@@ -71,19 +71,16 @@ class Solution:
 
     @property
     def gap(self) -> float:
-        """The relative distance of the objective from a proven lower bound on the optimum.
-
-        The solver meets constraints only within a tolerance, so its objective can be slightly below the bound.
-        """
+        """The relative distance of the objective from a proven lower bound on the optimum."""
+        # The solver meets constraints only within a tolerance, so its objective can be slightly below the bound.
         return abs(self.objective - self.bound) / self.objective
 
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """The pairs of variables that privacy and monotonicity compare. Only the numbers depend on epsilon.
+    """The pairs of variables that privacy and monotonicity compare. Only the numbers depend on epsilon."""
 
-    Errors are divided by odds everywhere, so that they do not vanish for large epsilons.
-    """
+    # Errors are divided by odds everywhere, so that they do not vanish for large epsilons.
 
     lattice: Lattice
     parent: Integers  # the variable that privacy compares each one with, or NONE
@@ -131,7 +128,7 @@ class Program:
 
     @cached_property
     def is_bound(self) -> npt.NDArray[np.bool_]:
-        """Which of the privacy rows say that an increment is not negative: those below the best."""
+        # Which of the privacy rows say that an increment is not negative: those below the best.
         bounds: npt.NDArray[np.bool_] = self.lattice.step[self.constrained] > 0
         return bounds
 
@@ -202,7 +199,7 @@ def least_error(program: Program, odds: float, caps: Floats, weights: Floats) ->
 
 
 def _with_largest(errors: csr_array, rows: csr_array, sums: csr_array) -> tuple[Any, Any, Any]:
-    """Costs, inequalities and sums with one more unknown, which is at least every error and is minimised."""
+    # Costs, inequalities and sums with one more unknown, which is at least every error and is minimised.
     above = vstack([_padded(rows, 0.0), _padded(errors, -1.0)])
     return np.append(np.zeros(errors.shape[1]), 1.0), above, _padded(sums, 0.0)
 
@@ -219,7 +216,7 @@ class _Found(NamedTuple):
 
 
 def _solved(program: Program, cost: Any, rows: Any, sums: Any, limits: Floats | None = None) -> _Found:
-    """Run HiGHS on the increments. The rows, those of the program first, are at most zero or at most their limits."""
+    # Run HiGHS on the increments. The rows, those of the program first, are at most zero or at most their limits.
     size = program.lattice.variables
     is_small = size <= _SMALL
     sides = np.zeros(rows.shape[0]) if limits is None else limits
@@ -245,16 +242,14 @@ def _solved(program: Program, cost: Any, rows: Any, sums: Any, limits: Floats | 
 
 
 def lower_bound(program: Program, odds: Odds, weights: Numbers, sum_prices: Numbers, row_prices: Numbers) -> Any:
-    """A bound on the weighted average (over odds) of every solution, for any prices: they are first made feasible.
-
-    With prices s of the sums and f >= 0 of the rows -z + factor z' <= 0, weak duality requires for each z that
-
-        cost - multiplicity odds**rise s(class) - f(own) + factor f(those compared with it)
-
-    is not negative; then the sum of s is a bound. A deficit below the best is first taken from the price of the own
-    privacy row, which moves it to the neighbour, from the lowest step up; what is left is taken from s. With rational
-    odds, weights and prices everything is exact.
-    """
+    """A bound on the weighted average (over odds) of every solution, for any prices: they are first made feasible."""
+    # With prices s of the sums and f >= 0 of the rows -z + factor z' <= 0, weak duality requires for each z that
+    #
+    #     cost - multiplicity odds**rise s(class) - f(own) + factor f(those compared with it)
+    #
+    # is not negative; then the sum of s is a bound. A deficit below the best is first taken from the price of the own
+    # privacy row, which moves it to the neighbour, from the lowest step up; what is left is taken from s. With rational
+    # odds, weights and prices everything is exact.
     lattice, own = program.lattice, program.constrained
     zero = row_prices[:1] * 0
     flow = np.maximum(row_prices, zero)

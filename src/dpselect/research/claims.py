@@ -68,8 +68,7 @@ CLAIMS: list[Row] = []
 
 
 def _claim(where: str, statement: str, paper: str, remark: str = "", *, needs_data: bool = False) -> Callable[..., Any]:
-    """Add the function that follows to the claims, as the check of a row."""
-
+    # Add the function that follows to the claims, as the check of a row.
     def add(check: Callable[[Material], Found]) -> Callable[[Material], Found]:
         CLAIMS.append(Row(where, statement, paper, check, remark, needs_data))
         return check
@@ -78,7 +77,6 @@ def _claim(where: str, statement: str, paper: str, remark: str = "", *, needs_da
 
 
 def _curves(table: NumberTable, label: str, x: str, y: str) -> dict[Any, dict[Any, Any]]:
-    """The values of y by those of x, for each label."""
     return {value: dict(zip(xs, ys, strict=True)) for value, xs, ys in table.series(label, x, y)}
 
 
@@ -207,7 +205,7 @@ def _largest_at_two(material: Material) -> Found:
 
 
 def _errors_by_gap(material: Material) -> dict[str, dict[float, float]]:
-    """The errors of each mechanism by the gap c, where it is not zero."""
+    # The errors of each mechanism by the gap c, where it is not zero.
     curves = _curves(NOISY_MAX_BY_GAP.table(material), "mechanism", "c", "expected_error")
     return {name: {c: error for c, error in curve.items() if c < 0} for name, curve in curves.items()}
 
@@ -239,7 +237,6 @@ def _curve(material: Material, size: tuple[int, int], mechanism: str = "permute_
 
 
 def _points(material: Material) -> list[tuple[float, float]]:
-    """Epsilon and the ratio of permute-and-flip, on all lattices."""
     return [point for size in LATTICES for point in _curve(material, size).items()]
 
 
@@ -349,7 +346,7 @@ PRINTED = (Printed("mode", "0.04", "1.84", "5.4", "1.27"), Printed("median", "0.
 
 
 def hepth_claims(printed: Printed) -> Iterator[Row]:
-    """The claims about one task on HEPTH: the printed numbers, and the range of the ratio."""
+    # The claims about one task on HEPTH: the printed numbers, and the range of the ratio.
     at, task = f"at ε = {printed.epsilon}", printed.task
     yield _number(f"the ratio of expected errors {at}.", printed, "ratio", Experiment.ratio)
     yield _number(
@@ -372,7 +369,7 @@ def hepth_claims(printed: Printed) -> Iterator[Row]:
 
 
 def _number(statement: str, printed: Printed, name: str, figure: Callable[[Experiment, float], float]) -> Row:
-    """A printed number, at the printed epsilon, which is rounded, and at the epsilon that gives the paper's error."""
+    # A printed number, at the printed epsilon, which is rounded, and at the epsilon that gives the paper's error.
     number = getattr(printed, name)
 
     def check(material: Material) -> Found:

@@ -50,7 +50,6 @@ def _found(folder: Path, data_set: str, where: str) -> Path:
 
 
 def _fetched(data_set: str) -> Path:
-    """The file in the user's cache, downloaded if it is missing."""
     try:
         pooch: Any = import_module("pooch")
     except ImportError:
@@ -67,7 +66,7 @@ def _fetched(data_set: str) -> Path:
 
 
 def _read(path: Path, data_set: str) -> Counts:
-    """The histogram of a file with the right checksum, reduced to 1,024 bins by summing adjacent bins."""
+    # The histogram of a file with the right checksum, reduced to 1,024 bins by summing adjacent bins.
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -79,10 +78,6 @@ def _read(path: Path, data_set: str) -> Counts:
 
 
 def folded(counts: Counts, bins: int = BINS) -> Counts:
-    """The sums of runs of adjacent bins.
-
-    >>> folded(np.array([1, 2, 3, 4]), bins=2)
-    array([3, 7])
-    """
+    # The sums of runs of adjacent bins.
     sums: Counts = counts.reshape(bins, -1).sum(axis=1)
     return sums

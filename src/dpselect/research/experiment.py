@@ -26,23 +26,15 @@ TASKS = ("mode", "median")
 
 
 def mode_scores(counts: Counts) -> Counts:
-    """Twice the number of people in each bin.
-
-    The paper uses this because counts are monotonic: exp(-epsilon/2 * 2 gap) is exp(-epsilon gap). An error in these
-    scores is twice the number of people.
-    """
+    # Twice the number of people in each bin. The paper uses this because counts are monotonic: exp(-epsilon/2 * 2 gap)
+    # is exp(-epsilon gap). An error in these scores is twice the number of people.
     return 2 * counts
 
 
 def median_scores(counts: Counts) -> Counts:
-    """Minus the number of people to add or remove until a bin contains the median.
-
-    A bin has the median if neither the people below nor those above outnumber all others. Adding a person in or above
-    the bin, or removing one below, lowers the excess of those below by one.
-
-    >>> median_scores(np.array([5, 1, 2]))
-    array([ 0, -2, -4])
-    """
+    # Minus the number of people to add or remove until a bin contains the median: neither the people below nor
+    # those above outnumber all others. Adding a person in or above the bin, or removing one below, lowers the excess of
+    # those below by one.
     below = np.cumsum(counts) - counts
     above = counts.sum() - below - counts
     scores: Counts = -np.maximum(np.abs(below - above) - counts, 0)
@@ -139,19 +131,11 @@ class PaperClaim:
 
 
 def rounds_to(number: float, printed: str) -> bool:
-    """Whether the number is within half a unit of the last digit that is printed.
-
-    >>> rounds_to(1.8397, "1.84"), rounds_to(1.909, "1.93"), rounds_to(0.01066, "0.01")
-    (True, False, True)
-    """
+    """Whether the number is within half a unit of the last digit that is printed."""
     half = Decimal(1).scaleb(int(Decimal(printed).as_tuple().exponent)) / 2
     return abs(Decimal(number) - Decimal(printed)) <= half
 
 
 def listed(numbers: dict[str, float], digits: int = 4) -> str:
-    """Named numbers in one line.
-
-    >>> listed({"k = 2": 1.00123, "k = 4": 1.01})
-    'k = 2: 1.001, k = 4: 1.01'
-    """
+    """Named numbers in one line."""
     return ", ".join(f"{name}: {number:.{digits}g}" for name, number in numbers.items())

@@ -44,7 +44,7 @@ _LOWEST, _GAPS = -20.0, 160
 
 
 def error_by_p_table(_: Material) -> NumberTable:
-    """The expected errors of both mechanisms at epsilon = sensitivity = 1, from their probabilities."""
+    # The expected errors of both mechanisms at epsilon = sensitivity = 1, from their probabilities.
     rows = []
     for name, kind in KINDS.items():
         mechanism = kind(1)
@@ -62,11 +62,7 @@ def draw_error_by_p(figure: Any, table: NumberTable) -> None:
 
 
 def ratio(p: float, n: int) -> float:
-    """The exponential mechanism's error relative to permute-and-flip's; both lose by the same gap.
-
-    >>> round(ratio(0.5, 2), 6)
-    1.333333
-    """
+    """The exponential mechanism's error relative to permute-and-flip's; both lose by the same gap."""
     exponential, flip = (
         kind.worst.loss_probability(-math.log(p), math.log(n)) for kind in (ExponentialMechanism, PermuteAndFlip)
     )
@@ -110,7 +106,7 @@ def draw_worst_case_by_n(figure: Any, table: NumberTable) -> None:
 
 
 def noisy_max_by_gap_table(_: Material) -> NumberTable:
-    """The expected errors at epsilon = sensitivity = 1, from the probabilities."""
+    # The expected errors at epsilon = sensitivity = 1, from the probabilities.
     grid = np.linspace(_LOWEST, 0, _GAPS + 1).tolist()
     kinds: dict[str, type[MechanismBase]] = {**KINDS, NOISY_MAX: ReportNoisyMax}
     rows = [(name, c, expected_error(kind(1), [c, c, 0.0])) for name, kind in kinds.items() for c in grid]
@@ -149,7 +145,7 @@ def ratio_table(material: Material, sizes: Sizes, mechanism: str) -> NumberTable
 
 
 def draw_ratios(figure: Any, table: NumberTable, by: str, limits: tuple[float, float] | None = None) -> None:
-    """One line per lattice, and the threshold above which permute-and-flip is optimal."""
+    # One line per lattice, and the threshold above which permute-and-flip is optimal.
     axes = figure.subplots()
     draw_lines(
         axes,
@@ -202,7 +198,7 @@ def draw_one(figure: Any, table: NumberTable) -> Any:
 
 
 def draw_with_people(figure: Any, table: NumberTable) -> None:
-    """The errors on one data set, with a second scale in people: the paper's scores count everybody twice."""
+    # The errors on one data set, with a second scale in people: the paper's scores count everybody twice.
     axes = draw_one(figure, table)
     people = axes.secondary_yaxis("right", functions=(lambda error: error / 2, lambda error: error * 2))
     people.set_ylabel("expected error (people)")
@@ -231,7 +227,7 @@ def bar_table(experiments: Iterable[Experiment]) -> NumberTable:
 
 
 def _draw_bars(axes: Any, table: NumberTable) -> None:
-    """A pair of bars per data set, with the errors on top and epsilon below."""
+    # A pair of bars per data set, with the errors on top and epsilon below.
     for number, (name, _, errors) in enumerate(table.series("mechanism", "data_set", "expected_error")):
         bars = axes.bar(np.arange(len(errors)) + (number - 0.5) * _WIDTH, errors, _WIDTH, **of_bar(name))
         axes.bar_label(bars, fmt="%.1f", fontsize=7, padding=1)
@@ -254,7 +250,6 @@ def draw_tasks(figure: Any, table: NumberTable) -> None:
 
 
 def _of_ratios(name: str, number: str, caption: str, sizes: Sizes, mechanism: str, **limits: Any) -> Plot:
-    """A figure of one mechanism, with a line for each n or for each k."""
     by = "n" if len({k for _, k in sizes}) == 1 else "k"
     return Plot(
         name,

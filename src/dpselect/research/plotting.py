@@ -121,11 +121,7 @@ class NumberTable:
     rows: tuple[Row, ...]
 
     def series(self, label: str, x: str, y: str) -> Iterator[tuple[Any, list[Any], list[Any]]]:
-        """For each distinct label, in the order of the rows: the label, its x values and its y values.
-
-        >>> list(NumberTable(("kind", "x", "y"), (("a", 1, 2), ("a", 2, 3), ("b", 1, 5))).series("kind", "x", "y"))
-        [('a', [1, 2], [2, 3]), ('b', [1], [5])]
-        """
+        """For each distinct label, in the order of the rows: the label, its x values and its y values."""
         labels, xs, ys = self.column(label), self.column(x), self.column(y)
         for wanted in dict.fromkeys(labels):
             chosen = [index for index, found in enumerate(labels) if found == wanted]

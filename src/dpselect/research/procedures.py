@@ -67,11 +67,7 @@ class Plan:
 
 @cache
 def plan(currency: Currency, kind: type[MechanismBase], budget: float, selections: int, measured: bool) -> Plan:
-    """What a budget buys: this many selections, each with or without a measurement of sensitivity one.
-
-    >>> plan(Currency.PURE, ExponentialMechanism, 1.0, 10, measured=True)
-    Plan(epsilon=0.05, deviation=28.284271247461902, gaussian=False)
-    """
+    """What a budget buys: this many selections, each with or without a measurement of sensitivity one."""
     if currency == Currency.PURE:
         each = budget / selections / (2 if measured else 1)
         return Plan(each, math.sqrt(2) / each if measured else 0.0)
@@ -84,8 +80,7 @@ def plan(currency: Currency, kind: type[MechanismBase], budget: float, selection
 
 
 def _affordable(kind: type[MechanismBase], budget: float, selections: int, measurement: float | None) -> float:
-    """The largest epsilon of each selection, with Laplace measurements of this epsilon; None means the same epsilon."""
-
+    # The largest epsilon of each selection, with Laplace measurements of this epsilon; None means the same epsilon.
     def fits(epsilon: Fraction) -> bool:
         releases = Counter({(kind.name, epsilon): selections})
         beside = epsilon if measurement is None else Fraction(measurement)
@@ -101,7 +96,7 @@ Choices = npt.NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Chooser:
-    """A mechanism with the rate c = epsilon / (2 sensitivity), or twice that for monotonic scores."""
+    # A mechanism with the rate c = epsilon / (2 sensitivity), or twice that for monotonic scores.
 
     kind: type[MechanismBase]
     rate: float
@@ -112,7 +107,7 @@ class Chooser:
 
 
 def peeling_errors(counts: Counts, k: int, chooser: Chooser, runs: int, generator: np.random.Generator) -> Floats:
-    """For each run, how many people fewer the k chosen bins have than the k largest, divided by k."""
+    # For each run, how many people fewer the k chosen bins have than the k largest, divided by k.
     best = np.sort(counts)[-k:].sum()
     scores = np.tile(counts.astype(np.float64), (runs, 1))
     everyone, found = np.arange(runs), np.zeros(runs)
@@ -136,10 +131,8 @@ class FeatureRows:
 
 
 def synthetic_rows(generator: np.random.Generator) -> FeatureRows:
-    """2,000 rows of 40 features. The label is a decision list of five of them, and is wrong in one row of ten.
-
-    The first of the five that is one decides: the label is its number modulo two, and one if all are zero.
-    """
+    # 2,000 rows of 40 features. The label is a decision list of five of them, and is wrong in one row of ten. The first
+    # of the five that is one decides: the label is its number modulo two, and one if all are zero.
     features = (generator.random((_ROWS, _FEATURES)) < _ONES).astype(np.int64)
     deciding = np.concatenate([features[:, :CHOSEN], np.ones((_ROWS, 1), np.int64)], axis=1).argmax(axis=1)
     labels = deciding % 2
@@ -147,13 +140,12 @@ def synthetic_rows(generator: np.random.Generator) -> FeatureRows:
 
 
 def stepwise_errors(rows: FeatureRows, chooser: Chooser | None, runs: int, generator: np.random.Generator) -> Floats:
-    """For each run, how many fewer rows its table predicts correctly than the exact one; zero without a chooser."""
+    # For each run, how many fewer rows its table predicts correctly than the exact one; zero without a chooser.
     best = _right(rows, None, generator)
     return np.array([best - _right(rows, chooser, generator) for _ in range(runs)], np.float64)
 
 
 def _right(rows: FeatureRows, chooser: Chooser | None, generator: np.random.Generator) -> float:
-    """The number of rows that the last table predicts correctly."""
     cells = np.zeros(len(rows.labels), np.int64)
     free = np.ones(rows.features.shape[1], np.bool_)
     scores = np.zeros(free.size)
@@ -167,7 +159,6 @@ def _right(rows: FeatureRows, chooser: Chooser | None, generator: np.random.Gene
 
 
 def right_predictions(rows: FeatureRows, cells: Bits) -> Floats:
-    """The number of correct predictions when each feature splits all cells."""
     groups = 2 * cells + rows.labels
     members = (np.arange(groups.max() + 2)[:, np.newaxis] == groups).astype(np.float64)
     ones = members @ rows.features.astype(np.float64)  # per feature, cell and label
@@ -183,7 +174,7 @@ ROUNDS, QUERIES, _PASSES = 20, 1_000, 5
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Intervals:
-    """Queries: the number of people in bins start, ..., stop - 1."""
+    # Queries: the number of people in bins start, ..., stop - 1.
 
     start: Counts
     stop: Counts
@@ -195,7 +186,6 @@ class Intervals:
 
 
 def random_intervals(bins: int, count: int, generator: np.random.Generator) -> Intervals:
-    """Non-empty intervals with uniform ends."""
     ends = np.sort(generator.integers(0, bins, (count, 2)), axis=1)
     return Intervals(ends[:, 0], ends[:, 1] + 1)
 
@@ -209,7 +199,7 @@ def mwem_errors(  # noqa: PLR0913, PLR0917 - the parts of a run
     generator: np.random.Generator,
     rounds: int = ROUNDS,
 ) -> Floats:
-    """The mean absolute error of the queries on the last synthetic histogram of each run, in people."""
+    # The mean absolute error of the queries on the last synthetic histogram of each run, in people.
     truth = queries.answers(counts[np.newaxis].astype(np.float64))
     people = counts.sum()
     synthetic = np.full((runs, counts.size), people / counts.size)

@@ -45,11 +45,9 @@ class Report:
 
 
 def reproduce(out: str | Path, data: str | Path | None = None, *, points: int = 250, watch: Watch = tracked) -> Report:
-    """Write every figure (PNG, PDF, CSV), check every claim, and write `report.html`; `watch` gets each stage's items.
-
-    `data` is the folder of the DPBench files. By default they are taken from the folder in DPSELECT_DPBENCH, or
-    downloaded. `points` is the number of epsilons on each curve of the linear programs.
-    """
+    """Write every figure (PNG, PDF, CSV) and `report.html`, which checks the claims; `watch` gets a stage's items."""
+    # `data` is the folder of the DPBench files. By default they are taken from the folder in DPSELECT_DPBENCH, or
+    # downloaded. `points` is the number of epsilons on each curve of the linear programs.
     if _validate.count(points=points) < _FEWEST_POINTS:
         raise InvalidValue(f"points must be >= {_FEWEST_POINTS}: a curve needs two ends")
     with plotting.settings():  # raises an error if matplotlib is missing, before anything is computed
@@ -68,7 +66,7 @@ def reproduce(out: str | Path, data: str | Path | None = None, *, points: int = 
 
 
 def _experiments(data: str | Path | None) -> tuple[Experiments, str]:
-    """The data, or the reason why there are none. Wrong data, or a folder without them, raise an error."""
+    # The data, or the reason why there are none. Wrong data, or a folder without them, raise an error.
     try:
         return Experiments(histograms(data)), ""
     except DataNotAvailable as error:
@@ -76,7 +74,6 @@ def _experiments(data: str | Path | None) -> tuple[Experiments, str]:
 
 
 def _drawn(plot: Plot, material: Material, folder: Path) -> Drawn:
-    """Compute one figure, draw it, and write it in all formats."""
     table = plot.table(material)
     figure = plotting.blank_figure(*plot.size)
     plot.draw(figure, table)
@@ -165,7 +162,7 @@ def _row(claim: PaperClaim) -> str:
 
 
 def _text(text: str) -> str:
-    """Escaped text whose equations do not break across lines."""
+    # Escaped text whose equations do not break across lines.
     return escape(text).replace(" = ", "&nbsp;=&nbsp;")
 
 

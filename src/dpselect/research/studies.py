@@ -47,8 +47,6 @@ NO_DIFFERENCE = "no difference seen"
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean error, and half the width of its confidence interval."""
-
     value: float
     half_width: float
 
@@ -124,7 +122,7 @@ _COLUMNS = ("study", "data_set", "currency", "budget", "unit", *_MEANS, "ratio",
 
 @dataclass(frozen=True)
 class StudySummary:
-    """One study in one unit: the number of cases in which each mechanism was better, and the median ratio of errors."""
+    # One study in one unit: the number of cases in which each mechanism was better, and the median ratio of errors.
 
     study: str
     currency: str
@@ -167,11 +165,7 @@ def winners(
     selections: Sequence[int] = SELECTIONS,
     currencies: Iterable[Currency] = Currency,
 ) -> NumberTable:
-    """The worst-case expected error of one of many selections, and the ratio (above one: permute-and-flip wins).
-
-    >>> [row[-1] > 1 for row in winners([1.0], [1, 10], [Currency.PURE, Currency.ZCDP]).rows]
-    [True, True, False, False]
-    """
+    """The worst-case expected error of one of many selections, and the ratio (above one: permute-and-flip wins)."""
     rows = []
     for currency in currencies:
         for budget in budgets:
@@ -189,7 +183,6 @@ def _worst_error(kind: type[MechanismBase], currency: Currency, budget: float, c
 
 
 def draw_winners(table: NumberTable) -> Any:
-    """A figure of the ratio of errors against the number of selections, with a line for each budget."""
     currencies = list(dict.fromkeys(table.column("currency")))
     figure = plotting.blank_figure(2.8 * len(currencies) + 0.6, 2.9)
     panels = figure.subplots(1, len(currencies), sharey=True, squeeze=False)[0]
@@ -227,7 +220,7 @@ _LARGEST_SEED = 2**31
 
 @dataclass(frozen=True)
 class TopKCase:
-    """The error of one method on one data set, in people per item, with a 95 % interval."""
+    # The error of one method on one data set, in people per item, with a 95 % interval.
 
     people: str
     data_set: str
@@ -248,7 +241,7 @@ class TopKCase:
 def top_k_cases(
     histograms: Mapping[str, Counts], runs: int, generator: np.random.Generator, watch: Watch
 ) -> tuple[TopKCase, ...]:
-    """Every method on every data set, for every k and epsilon. A method is run once for both kinds of people."""
+    # Every method on every data set, for every k and epsilon. A method is run once for both kinds of people.
     places = [
         (name, epsilon, k) for name, counts in histograms.items() for epsilon in EPSILONS for k in KS if k < counts.size
     ]
@@ -267,7 +260,7 @@ def top_k_cases(
 
 
 def _error(counts: Counts, epsilon: float, k: int, method: str, runs: int, seed: int) -> TopKError:  # noqa: PLR0913, PLR0917
-    """The error of a method. Only the set and noisy counts use that a person has one value."""
+    # The error of a method. Only the set and noisy counts use that a person has one value.
     options: dict[str, Any] = {"method": method, "epsilon": epsilon}
     if method == ZCDP_PEEL:
         rho = rho_within(Fraction(epsilon), Fraction(DELTA))
@@ -281,7 +274,7 @@ def top_k_table(cases: Iterable[TopKCase]) -> NumberTable:
 
 @dataclass(frozen=True)
 class TopKSummary:
-    """A method for one kind of people: how often it has the smallest error, and its median error."""
+    # A method for one kind of people: how often it has the smallest error, and its median error.
 
     people: str
     method: str
@@ -304,10 +297,7 @@ def top_k_summaries(cases: Sequence[TopKCase]) -> tuple[TopKSummary, ...]:
 
 
 def draw_top_k(cases: Sequence[TopKCase]) -> Any:
-    """A figure with a row for each kind of people and epsilon, and a column for each data set.
-
-    Errors smaller than the least are below the frame.
-    """
+    # A figure with a row for each kind of people and epsilon, and a column for each data set.
     rows = list(dict.fromkeys((case.people, case.epsilon) for case in cases))
     data_sets = list(dict.fromkeys(case.data_set for case in cases))
     figure = plotting.blank_figure(2.2 * len(data_sets) + 1.0, 1.9 * len(rows) + 0.9)
@@ -356,14 +346,11 @@ class Study:
 def study(
     out: str | Path, data: str | Path | None = None, *, runs: int = 100, seed: int = 1, watch: Watch = tracked
 ) -> Study:
-    """Compare both mechanisms inside larger ones; write `study.csv` and a figure (PNG, PDF) for each study.
-
-    `winners.csv` and its figure say which mechanism wins for how many selections, in the worst case. `top_k.csv` and
-    its figure compare the methods for the top k.
-
-    `data` is the folder of the DPBench files. By default they are taken from the folder in DPSELECT_DPBENCH, or
-    downloaded. Without any of these, only the studies that need no data are run.
-    """
+    """Compare both mechanisms inside larger ones; write `study.csv` and a figure (PNG, PDF) for each study."""
+    # `winners.csv` and its figure say which mechanism wins for how many selections, in the worst case. `top_k.csv` and
+    # its figure compare the methods for the top k. `data` is the folder of the DPBench files. By default they are taken
+    # from the folder in DPSELECT_DPBENCH, or downloaded. Without any of these, only the studies that need no data are
+    # run.
     if _validate.count(runs=runs) < _FEWEST_RUNS:
         raise InvalidValue(f"runs must be >= {_FEWEST_RUNS}: one run has no confidence interval")
     generator = np.random.default_rng(_validate.count(seed=seed))

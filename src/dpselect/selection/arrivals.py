@@ -72,11 +72,9 @@ def float_bounds(
     kind: "type[Arrival] | None" = None,
     steps: Floats | float = 1.0,
 ) -> tuple[Floats, Floats]:
-    """Bounds of ln T in float64. Exponents are within a relative 2**-50; beyond 2**100 only lower bounds.
-
-    `logs` has the logarithms of the sizes, or lower and upper bounds of them. V lies between the prefix and the prefix
-    plus the step, both in units of 2**-53, and both exact.
-    """
+    """Bounds of ln T in float64. Exponents are within a relative 2**-50; beyond 2**100 only lower bounds."""
+    # `logs` has the logarithms of the sizes, or lower and upper bounds of them. V lies between the prefix and the
+    # prefix plus the step, both in units of 2**-53, and both exact.
     head = (Arrival if kind is None else kind).log_time
     shortest, longest = logs if isinstance(logs, tuple) else (logs, logs)
     doubt = MARGIN * (1 + exponents + longest)
@@ -87,7 +85,7 @@ def float_bounds(
 
 
 def _log_wait(ends: Floats, logs: Floats) -> Floats:
-    """The logarithm y of x = -ln(1 - V) / m at V = ends / 2**53: from -inf at V = 0 to inf at V = 1."""
+    # The logarithm y of x = -ln(1 - V) / m at V = ends / 2**53: from -inf at V = 0 to inf at V = 1.
     with np.errstate(divide="ignore"):
         return np.log(-np.log1p(ends * -(2.0**-DEPTH))) - logs
 
@@ -105,7 +103,7 @@ class Arrival:
 
     @staticmethod
     def log_time(ends: Floats, logs: Floats) -> Floats:
-        """Return ln(1 - exp(-x)) at V = ends / 2**53 in floats: from -inf at V = 0 to 0 at V = 1."""
+        # ln(1 - exp(-x)) at V = ends / 2**53 in floats: from -inf at V = 0 to 0 at V = 1.
         waits = _log_wait(ends, logs)
         with np.errstate(divide="ignore", over="ignore"):
             return np.where(waits < _SMALL, waits, np.log(-np.expm1(-np.exp(np.maximum(waits, _SMALL)))))
@@ -117,7 +115,7 @@ class Arrival:
         return None if low is None else self.exponent + low, None if high is None else self.exponent + high
 
     def _log_bound(self, end: int, digits: int, upper: bool) -> Fraction | None:
-        """A bound on ln(1 - exp(-x)) at V = end / 2**depth; None for minus infinity."""
+        # A bound on ln(1 - exp(-x)) at V = end / 2**depth; None for minus infinity.
         if end == 1 << self.depth:
             return Fraction(0)
         wait = self._wait(end, digits, upper)
@@ -129,7 +127,7 @@ class Arrival:
         return log_bracket(1 - left, digits)[upper] if left < 1 else None
 
     def _wait(self, end: int, digits: int, upper: bool) -> Fraction | None:
-        """A bound on x = -ln(1 - V) / m at V = end / 2**depth < 1; None for zero."""
+        # A bound on x = -ln(1 - V) / m at V = end / 2**depth < 1; None for zero.
         whole = 1 << self.depth
         bound = log_bracket(Fraction(whole, whole - end), digits)[upper] / self.size if end else Fraction(0)
         return bound if bound > 0 else None
@@ -147,11 +145,11 @@ class Tick(Arrival):
 
     @staticmethod
     def log_time(ends: Floats, logs: Floats) -> Floats:
-        """Return ln x at V = ends / 2**53 in floats."""
+        # ln x at V = ends / 2**53 in floats.
         return _log_wait(ends, logs)
 
     def _log_bound(self, end: int, digits: int, upper: bool) -> Fraction | None:
-        """A bound on ln x at V = end / 2**depth; None where it is infinite."""
+        # A bound on ln x at V = end / 2**depth; None where it is infinite.
         wait = None if end == 1 << self.depth else self._wait(end, digits, upper)
         return None if wait is None else log_bracket(wait, digits)[upper]
 
@@ -163,13 +161,13 @@ class TwoSided(Arrival):
 
     @staticmethod
     def log_time(ends: Floats, logs: Floats) -> Floats:  # noqa: ARG004 - the size is one
-        """Return ln(2 V) or -ln(2 (1 - V)) at V = ends / 2**53 in floats. Both factors are exact."""
+        # ln(2 V) or -ln(2 (1 - V)) at V = ends / 2**53 in floats. Both factors are exact.
         shares = ends * 2.0 ** (1 - DEPTH)
         with np.errstate(divide="ignore"):
             return np.where(shares <= 1, 1.0, -1.0) * np.log(np.minimum(shares, 2 - shares))
 
     def _log_bound(self, end: int, digits: int, upper: bool) -> Fraction | None:
-        """A bound on the same at V = end / 2**depth; None where it is infinite."""
+        # A bound on the same at V = end / 2**depth; None where it is infinite.
         whole = 1 << self.depth
         if end in (0, whole):
             return None
@@ -184,11 +182,9 @@ def draw_arrival(exponent: Fraction, size: int, draws: Draws) -> Arrival:
 
 
 def earlier(first: Arrival, second: Arrival, draws: Draws) -> tuple[int, Arrival]:
-    """Which of two arrivals comes first (0 or 1), decided exactly, and that arrival with the bits revealed.
-
-    Floats decide unless the bounds overlap. So the work depends on neither the exponents nor the sizes, except
-    in one comparison in about 2**30.
-    """
+    """Which of two arrivals comes first (0 or 1), decided exactly, and that arrival with the bits revealed."""
+    # Floats decide unless the bounds overlap. So the work depends on neither the exponents nor the sizes, except
+    # in one comparison in about 2**30.
     gap = min(max(float_near(second.exponent - first.exponent), -_WIDEST), _WIDEST)
     (low, high), (others_low, others_high) = _bounds(first, max(-gap, 0.0)), _bounds(second, max(gap, 0.0))
     if high < others_low:
@@ -199,7 +195,7 @@ def earlier(first: Arrival, second: Arrival, draws: Draws) -> tuple[int, Arrival
 
 
 def _bounds(arrival: Arrival, exponent: float) -> tuple[float, float]:
-    """What `float_bounds` finds for one arrival, in less time."""
+    # What `float_bounds` finds for one arrival, in less time.
     log_size, prefix = math.log(arrival.size), arrival.prefix >> (arrival.depth - DEPTH)
     doubt = MARGIN * (1 + exponent + log_size)
     low, high = (_log_time(end, log_size) for end in (prefix, prefix + 1))
@@ -207,7 +203,7 @@ def _bounds(arrival: Arrival, exponent: float) -> tuple[float, float]:
 
 
 def _log_time(end: int, log_size: float) -> float:
-    """What `Arrival.log_time` finds for one end."""
+    # What `Arrival.log_time` finds for one end.
     if end in (0, 1 << DEPTH):
         return 0.0 if end else -math.inf
     wait = math.log(-math.log1p(end * -(2.0**-DEPTH))) - log_size
@@ -226,10 +222,8 @@ def settled(low: Floats, high: Floats, exact: Callable[[int], Arrival], draws: D
 
 
 def in_order(arrivals: dict[int, Arrival], draws: Draws) -> Iterator[tuple[int, Arrival]]:
-    """The runs in the order of their arrivals, decided exactly, each with the bits that were revealed to find it.
-
-    Each bracket is found once. More bits are revealed where brackets overlap one another, directly or not.
-    """
+    """The runs in the order of their arrivals, decided exactly, each with the bits that were revealed to find it."""
+    # Each bracket is found once. More bits are revealed where brackets overlap one another, directly or not.
     for cluster in _clusters({key: arrival.bracket() for key, arrival in arrivals.items()}):
         if len(cluster) == 1:
             yield cluster[0], arrivals[cluster[0]]
@@ -238,7 +232,7 @@ def in_order(arrivals: dict[int, Arrival], draws: Draws) -> Iterator[tuple[int, 
 
 
 def _clusters(brackets: dict[int, Bracket]) -> list[list[int]]:
-    """The keys of brackets that overlap one another, directly or not. None is infinite."""
+    # The keys of brackets that overlap one another, directly or not. None is infinite.
     clusters: list[list[int]] = []
     reached: Fraction | None = None
     unbounded = [key for key, (low, _) in brackets.items() if low is None]

@@ -34,7 +34,6 @@ from dpselect.selection.draws import Draws
 
 
 def rational_coin(probability: Fraction, draws: Draws) -> bool:
-    """Heads with exactly this probability, from 0 to 1."""
     return draws.index(probability.denominator) < probability.numerator
 
 
@@ -47,7 +46,7 @@ def truncated_negative_binomial(shape: Fraction, stop: Fraction, draws: Draws) -
 
 
 def proposed_negative_binomial(shape: Fraction, stop: Fraction, draws: Draws) -> int:
-    """A proposed number if it was kept, otherwise zero."""
+    # A proposed number if it was kept, otherwise zero.
     successes, wanted = 0, max(1, math.ceil(shape))
     failures = 0
     while successes < wanted:
@@ -74,7 +73,7 @@ def _small_poisson(mean: Fraction, draws: Draws) -> int:
 
 
 def proposed_poisson(mean: Fraction, draws: Draws) -> int | None:
-    """A geometric number that is kept with probability one over its factorial; None if it is not."""
+    # A geometric number that is kept with probability one over its factorial; None if it is not.
     number = 0
     while rational_coin(mean, draws):
         number += 1
@@ -92,7 +91,7 @@ def two_sided_geometric(rate: Fraction, draws: Draws) -> int:
 
 
 def proposed_two_sided(rate: Fraction, draws: Draws) -> int | None:
-    """A proposed integer if it was kept, otherwise None. More than one of four is kept."""
+    # A proposed integer if it was kept, otherwise None. More than one of four is kept.
     block = 1
     while 2 * rate * block < 1:
         block *= 2

@@ -108,11 +108,9 @@ class Draws:
                 return candidate
 
     def index_at_once(self, bound: int) -> int:
-        """Return a uniform integer below the bound, from one random word of 128 bits for any bound (Lemire 2019).
-
-        The high half of bound * word is uniform if words whose low half is below 2**128 mod bound are refused. That
-        happens with probability below bound / 2**128, so the number of words does not depend on the bound.
-        """
+        """Return a uniform integer below the bound, from one random word of 128 bits for any bound (Lemire 2019)."""
+        # The high half of bound * word is uniform if words whose low half is below 2**128 mod bound are refused. That
+        # happens with probability below bound / 2**128, so the number of words does not depend on the bound.
         if bound < 1:
             raise ScoresChanged
         while True:
@@ -121,11 +119,9 @@ class Draws:
                 return high
 
     def indices_at_once(self, bounds: Integers) -> Integers:
-        """Return a uniform integer below each bound (at most 2**32), from one random word of 64 bits each.
-
-        A word is refused with probability below bound / 2**64. The product is taken in two parts of 32 bits: neither
-        bound * part nor its sum with a carry below 2**32 reaches 2**64.
-        """
+        """Return a uniform integer below each bound (at most 2**32), from one random word of 64 bits each."""
+        # A word is refused with probability below bound / 2**64. The product is taken in two parts of 32 bits: neither
+        # bound * part nor its sum with a carry below 2**32 reaches 2**64.
         if (bounds < 1).any():
             raise ScoresChanged
         factors, drawn = bounds.astype(np.uint64), np.empty(len(bounds), np.int64)
@@ -178,11 +174,9 @@ class Draws:
     # Coins.
 
     def flip(self, exponent: Fraction, zeros: int = 0, prefix: int = 0) -> bool:
-        """Flip one coin U < exp(-exponent), given that the first bits of U are zeros, or those of `prefix`.
-
-        At depth k the only undecided prefix is floor(2**k exp(-exponent)): one below it is heads, one above it is
-        tails. For exponent zero that is 2**k, which every prefix is below.
-        """
+        """Flip one coin U < exp(-exponent), given that the first bits of U are zeros, or those of `prefix`."""
+        # At depth k the only undecided prefix is floor(2**k exp(-exponent)): one below it is heads, one above it is
+        # tails. For exponent zero that is 2**k, which every prefix is below.
 
         def is_heads(prefix: int, depth: int) -> bool | None:
             boundary = scaled_exp(exponent, depth)
@@ -210,10 +204,8 @@ class Draws:
         depths: Octets | Integers | int,
         margin: float = MARGIN,
     ) -> Flags:
-        """Finish coins whose first `depths` bits, at most 20, are known to be `prefixes`.
-
-        All words stay below 2**53, so floats hold them exactly.
-        """
+        """Finish coins whose first `depths` bits, at most 20, are known to be `prefixes`."""
+        # All words stay below 2**53, so floats hold them exactly.
         fresh = self.words(exponents.approximate.size, _FRESH_BITS)
         filtered = kernel.coins(exponents.approximate, fresh, prefixes, depths, margin, SLACK, _VANISHED)
         heads, doubtful = filtered or _filtered_coins(exponents.approximate, fresh, prefixes, depths, margin)
@@ -246,10 +238,8 @@ class Draws:
             last = int(positions[-1])
 
     def contenders(self, is_hot: Flags, zeros: int) -> tuple[Positions, Octets]:
-        """Return those that may win: first the hot ones, then the cold ones whose coins start with enough zeros.
-
-        Also return how many zeros are known of each. A cold one can win only if its coin starts with that many.
-        """
+        """Return those that may win: first the hot ones, then the cold ones whose coins start with enough zeros."""
+        # Also return how many zeros are known of each. A cold one can win only if its coin starts with that many.
         survivors = self.survivors(is_hot.size, zeros)
         hot, cold = is_hot.nonzero()[0], survivors[~is_hot[survivors]]
         return np.concatenate([hot, cold]), np.array([0, zeros], np.uint8).repeat([hot.size, cold.size])
@@ -265,7 +255,7 @@ class Draws:
         """Return one such number, given that V starts with the `depth` bits of `prefix`."""
 
         def whole(prefix: int, depth: int) -> int | None:
-            """The integer part of ln V / ln a, if it is the same over the cell of V."""
+            # The integer part of ln V / ln a, if it is the same over the cell of V.
             if not prefix:
                 return None
             digits = 20 + int(0.302 * (depth + zeros))
@@ -285,7 +275,7 @@ def _filtered_coins(
     depths: Octets | Integers | int,
     margin: float,
 ) -> tuple[Flags, Positions]:
-    """The coins that are heads beyond doubt, and the indices of those that are in doubt."""
+    # The coins that are heads beyond doubt, and the indices of those that are in doubt.
     cell = _CELLS.take(depths)
     lowest: Floats = fresh * cell
     if not isinstance(prefixes, int) or prefixes:
@@ -297,7 +287,7 @@ def _filtered_coins(
 
 
 def _filtered_skips(words: npt.NDArray[Any], zeros: int, margin: float) -> tuple[Positions, Positions]:
-    """The skips of these words, and the indices of those that are in doubt."""
+    # The skips of these words, and the indices of those that are in doubt.
     middles = words + 0.5  # as float64
     quotient = np.log(middles * 2.0**-_FRESH_BITS) / math.log1p(-(2.0**-zeros))
     # V lies in [w, w + 1) / 2**32, so ln V is within 1/(w + 0.5) of the middle's for w >= 1; -1/ln a <= 2**zeros. The

@@ -54,7 +54,7 @@ _ZERO, _ONE = Fraction(0), Fraction(1)
 
 
 class _Constants(NamedTuple):
-    """Numbers of `_bounds` in float64, and a bound of its error."""
+    # Numbers of `_bounds` in float64, and a bound of its error.
 
     epsilon: float
     start: float  # ln(delta / (1 - E))
@@ -65,16 +65,9 @@ class _Constants(NamedTuple):
 
 @dataclass(frozen=True)
 class Finding:
-    """One exact coin for each value: heads, and the value is released, with the largest probability that is private.
+    """One exact coin for each value: heads, and the value is released, with the largest probability that is private."""
 
-    Attributes:
-        epsilon: the epsilon of one value; at least 1e-300.
-        delta: the delta of one value; at least 1e-300, and at most 1/2.
-
-    >>> finding = Finding(Fraction(1), Fraction(1, 10**6))
-    >>> finding.probability(1), finding.probability(14) > 0.5, finding.surely
-    (1e-06, True, 28)
-    """
+    # Epsilon and delta are those of one value: both at least 1e-300, and delta at most 1/2.
 
     epsilon: Fraction
     delta: Fraction
@@ -90,10 +83,8 @@ class Finding:
             raise InvalidValue(f"delta must be at most 1/2, got {float(self.delta):.3g}: give for example 1e-6")
 
     def found(self, individuals: Counts, draws: Draws) -> Flags:
-        """Return the coins: True where a value that so many people have is released. The input is secret.
-
-        Every value takes 32 bits, whatever its count is, and one in 2**31 or so takes more.
-        """
+        """Return the coins: True where a value that so many people have is released. The input is secret."""
+        # Every value takes 32 bits, whatever its count is, and one in 2**31 or so takes more.
         words = draws.words(len(individuals), _WORD_BITS)
         levels = np.clip(individuals, 0, min(self.surely, _LARGEST_COUNT))
         low, high = self._bounds_of(levels)
@@ -161,8 +152,6 @@ class Finding:
         return refined(compared, 64)
 
     def _coin(self, individuals: int, draws: Draws, prefix: int) -> bool:
-        """Whether U < pi(n), given the first word of U."""
-
         def is_head(prefix: int, depth: int) -> bool | None:
             low, high = self.bracket(individuals, depth + _WORD_BITS)
             surely, possibly = prefix + 1 <= low * 2**depth, prefix < high * 2**depth
@@ -174,14 +163,12 @@ class Finding:
 
     @cached_property
     def _digits(self) -> int:
-        """Decimal digits with which 1 - E, which is near epsilon, has 20 digits left."""
+        # Decimal digits with which 1 - E, which is near epsilon, has 20 digits left.
         return 20 + _digits_before(1 / min(self.epsilon, _ONE))
 
     def _power(self, exponent: int, digits: int) -> Bracket:
-        """Bounds of E^exponent: relative ones, or absolute ones for numbers below 10**-digits and below delta.
-
-        The closed form divides by E^(n - 1) for n <= n1 only, which is at least 1/Y and so more than delta.
-        """
+        # Bounds of E^exponent: relative ones, or absolute ones for numbers below 10**-digits and below delta. The
+        # closed form divides by E^(n - 1) for n <= n1 only, which is at least 1/Y and so more than delta.
         if not exponent:
             return _ONE, _ONE
         if exponent * self.epsilon > 3 * max(digits, _digits_before(1 / self.delta)):  # e^-3 < 1/10
@@ -190,8 +177,7 @@ class Finding:
 
     @cached_property
     def _turn(self) -> int:
-        """n1 of the closed form."""
-
+        # n1 of the closed form.
         def floor(digits: int) -> int | None:
             low, high = (math.floor(log / self.epsilon) for log in _log(self._ratio(digits), digits))
             return low + 1 if low == high else None
@@ -199,47 +185,46 @@ class Finding:
         return refined(floor, self._digits)
 
     def _ratio(self, digits: int) -> Bracket:
-        """Y of the closed form."""
+        # Y of the closed form.
         least, most = ((1 - power) / (1 + power) for power in reversed(self._power(1, digits)))
         odds = (1 - self.delta) / self.delta
         return 1 + odds * least, 1 + odds * most
 
     def _rising(self, individuals: int, digits: int) -> Bracket:
-        """Bounds of pi(n) for 1 <= n <= n1."""
+        # Bounds of pi(n) for 1 <= n <= n1.
         start, scale = self._start(digits), self._power(individuals - 1, digits)
         least, most = self._power(individuals, digits)
         return start[0] * (1 - most) / scale[1], start[1] * (1 - least) / scale[0]
 
     def _falling(self, individuals: int, digits: int) -> Bracket:
-        """Bounds of pi(n) for n1 <= n < surely."""
+        # Bounds of pi(n) for n1 <= n < surely.
         turned, start = self._rising(self._turn, digits), self._start(digits)
         power, one = self._power(individuals - self._turn, digits), self._power(1, digits)
         rests = [(1 - turned[1 - i]) * power[i] - start[1 - i] * one[1 - i] * (1 - power[i]) for i in (0, 1)]
         return 1 - rests[1], 1 - rests[0]
 
     def _start(self, digits: int) -> Bracket:
-        """Bounds of delta / (1 - E)."""
+        # Bounds of delta / (1 - E).
         least, most = self._power(1, digits)
         return self.delta / (1 - least), self.delta / (1 - most)
 
     # The filter in float64.
 
     def _bounds_of(self, levels: Counts) -> Bounds:
-        """The bounds of `_bounds` for each level. Few levels are computed once each."""
+        # The bounds of `_bounds` for each level. Few levels are computed once each.
         if self.surely >= len(levels):
             return self._bounds(levels)
         low, high = self._bounds(np.arange(self.surely + 1))
         return low[levels], high[levels]
 
     def _bounds(self, levels: Counts) -> Bounds:
-        """Words below the first bound are heads, those from the second on are tails, and those between are undecided.
-
-        A word w leaves U between w / 2**32 and (w + 1) / 2**32. With u = 2**-53, the float of n eps has a relative
-        error of 3u (n, eps, product), and exp and expm1 are within 256 units in the last place, 2**-44, in
-        `Draws.finish`. For n <= n1 the exponent (n - 1) eps + ln(delta / (1 - E)) has an error below 4u times the sum
-        of its parts' sizes, and (n1 - 1) eps <= ln Y. The factor 1 - E^n has the relative error of n eps at most. For
-        n > n1 neither term exceeds one, and x e^-x < 1. So pi(n) is within 2**-42.5 and 2**-51 (ln Y + |start|).
-        """
+        # Words below the first bound are heads, those from the second on are tails, and those between are undecided.
+        #
+        # A word w leaves U between w / 2**32 and (w + 1) / 2**32. With u = 2**-53, the float of n eps has a relative
+        # error of 3u (n, eps, product), and exp and expm1 are within 256 units in the last place, 2**-44, in
+        # `Draws.finish`. For n <= n1 the exponent (n - 1) eps + ln(delta / (1 - E)) has an error below 4u times the sum
+        # of its parts' sizes, and (n1 - 1) eps <= ln Y. The factor 1 - E^n has the relative error of n eps at most. For
+        # n > n1 neither term exceeds one, and x e^-x < 1. So pi(n) is within 2**-42.5 and 2**-51 (ln Y + |start|).
         epsilon, start, rest, pull, error = self._constants
         turn = min(self._turn, _LARGEST_COUNT)
         rising, falling = np.minimum(levels, turn), np.maximum(levels - turn, 0)
@@ -268,7 +253,7 @@ class Finding:
 
 
 def _digits_before(number: Fraction) -> int:
-    """At least as many digits as a number >= 1 has before the point."""
+    # At least as many digits as a number >= 1 has before the point.
     return 1 + (number.numerator.bit_length() - number.denominator.bit_length() + 1) * 302 // 1000
 
 

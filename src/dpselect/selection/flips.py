@@ -42,7 +42,6 @@ class Heads:
         self._singles.append(positions)
 
     def add_run(self, start: int, flags: Flags) -> None:
-        """Add those of a run of candidates that are flagged."""
         self._runs.append((start, np.packbits(flags)))
         self._counts.append(int(np.count_nonzero(flags)))
 
@@ -90,10 +89,9 @@ _LARGE = 2**14
 
 @dataclass(frozen=True, repr=False)
 class Hot:
-    """Hot candidates: crowds are half-open ranges that hold many, `positions` are those outside the crowds.
+    """Hot candidates: crowds are half-open ranges that hold many, `positions` are those outside the crowds."""
 
-    In the crowds of `warm`, every candidate is warm, and together they are large. The other crowds are `mixed`.
-    """
+    # In the crowds of `warm`, every candidate is warm, and together they are large. The other crowds are `mixed`.
 
     mixed: list[tuple[int, int]]
     positions: Positions
@@ -142,7 +140,7 @@ def find_hot(gaps: Gaps) -> Hot:
 
 
 def _parts(blocks: Positions, whole: int) -> Iterator[Positions]:
-    """The blocks in parts of at most _SCATTERED. An incomplete last block is a separate part."""
+    # The blocks in parts of at most _SCATTERED. An incomplete last block is a separate part.
     end = int(np.searchsorted(blocks, whole))
     for start in range(0, end, _SCATTERED):
         yield blocks[start : min(start + _SCATTERED, end)]
@@ -151,7 +149,7 @@ def _parts(blocks: Positions, whole: int) -> Iterator[Positions]:
 
 
 def _few(gaps: Gaps, blocks: Positions, floor: Any) -> Positions | None:
-    """The hot candidates of whole blocks that are scattered; None if they are neighbours, or if too many are hot."""
+    # The hot candidates of whole blocks that are scattered; None if they are neighbours, or if too many are hot.
     if blocks[-1] - blocks[0] < blocks.size:
         return None
     whole = gaps.size // BLOCK
@@ -164,7 +162,6 @@ def _few(gaps: Gaps, blocks: Positions, floor: Any) -> Positions | None:
 
 
 def _runs(blocks: Positions) -> list[tuple[int, int]]:
-    """Neighbouring blocks as half-open ranges of at most _RUN blocks."""
     firsts, lasts = blocks[np.diff(blocks, prepend=-2) != 1], blocks[np.diff(blocks, append=-1) != 1]
     return [
         (start, min(start + _RUN, last + 1))
@@ -199,15 +196,13 @@ def flip(gaps: Gaps, draws: Draws, candidates: Positions | None = None, known: A
 
 
 class OpenCoins:
-    """Coins with some known bits, which are finished together."""
-
     def __init__(self) -> None:
         self._positions: list[Positions] = []
         self._prefixes: list[Octets] = []
         self._depths: list[int] = []
 
     def add(self, positions: Positions, depth: int, prefixes: Octets | None = None) -> None:
-        """Add coins whose first `depth` bits are `prefixes`, or zeros."""
+        # Add coins whose first `depth` bits are `prefixes`, or zeros.
         self._positions.append(positions)
         self._prefixes.append(np.zeros(positions.size, np.uint8) if prefixes is None else prefixes)
         self._depths.append(depth)
@@ -220,7 +215,7 @@ class OpenCoins:
 
 
 def _flip_hot(gaps: Gaps, positions: Positions, open_coins: OpenCoins, draws: Draws) -> Positions:
-    """The hot candidates whose first octet is heads; those that it leaves open are added. Few are added at once."""
+    # The hot candidates whose first octet is heads; those that it leaves open are added. Few are added at once.
     if positions.size <= FEW:
         open_coins.add(positions, 0)
         return positions[:0]
@@ -251,7 +246,7 @@ def flip_listed(gaps: Gaps, draws: Draws) -> Positions | None:
 def _heads_among(  # noqa: PLR0913, PLR0917 - candidates, what is known about them, and the randomness
     gaps: Gaps, positions: Positions, depths: Octets, hot: int, draws: Draws, known: kernel.Hot | None = None
 ) -> Positions:
-    """The heads among hot candidates, which come first, and others, whose coins start with so many zeros."""
+    # The heads among hot candidates, which come first, and others, whose coins start with so many zeros.
     if hot <= FEW:
         return positions[draws.finish(gaps.exponents(positions), 0, depths)]
     flags = flip(gaps, draws, positions[:hot], None if known is None else gaps.of_hot(known))
@@ -274,7 +269,6 @@ def left_to_flip(gaps: Gaps, listed: Listed, draws: Draws) -> Left:
 
 
 def _survivors_in(blocks: Positions, zeros: int, size: int, draws: Draws) -> Positions:
-    """The candidates in some blocks of a vector whose coins start with enough zeros."""
     survivors = draws.survivors(blocks.size * BLOCK, zeros)
     ranks = survivors // BLOCK
     positions = survivors + (blocks[ranks] - ranks) * BLOCK
@@ -295,10 +289,8 @@ def choose_long(gaps: Gaps, draws: Draws) -> int:
 
 
 def _visit(gaps: Gaps, warm: list[tuple[int, int]], heads: Heads, draws: Draws) -> int:
-    """The first head in a random order of the heads and of the warm candidates, each of which has a slot.
-
-    Slots are drawn with replacement. One that comes again has been visited before, and is dropped.
-    """
+    # The first head in a random order of the heads and of the warm candidates, each of which has a slot. Slots are
+    # drawn with replacement. One that comes again has been visited before, and is dropped.
     starts, stops = np.array(warm).T
     ends = np.cumsum(stops - starts)
     drawn = draws.indices_below(int(ends[-1]) + heads.size, _VISITS)
@@ -320,7 +312,6 @@ def _visit(gaps: Gaps, warm: list[tuple[int, int]], heads: Heads, draws: Draws) 
 
 
 def _flipped(gaps: Gaps, hot: Hot, crowds: list[tuple[int, int]], draws: Draws) -> Heads:
-    """The heads among these crowds, the hot candidates outside any crowd, and the cold ones."""
     heads, open_coins = Heads(), OpenCoins()
     heads.add(_flip_hot(gaps, hot.positions, open_coins, draws))
     for start, stop in crowds:
@@ -333,7 +324,7 @@ def _flipped(gaps: Gaps, hot: Hot, crowds: list[tuple[int, int]], draws: Draws) 
 
 
 def _add_cold(gaps: Gaps, hot: Hot, open_coins: OpenCoins, draws: Draws) -> None:
-    """Add the coins of cold candidates that start with enough zeros. The others are tails and are not read."""
+    # Add the coins of cold candidates that start with enough zeros. The others are tails and are not read.
     frozen = gaps.block_maxima < gaps.floor(_FROZEN)
     for zeros, chosen in ((ZEROS, ~(frozen | hot.in_crowd)), (_FROZEN, frozen)):
         blocks = chosen.nonzero()[0]
@@ -388,7 +379,7 @@ def choose_in_rows_steadily(gaps: RowGaps, draws: Draws) -> Positions:
 
 
 def _flipped_steadily(gaps: Gaps, draws: Draws) -> Flags:
-    """A flag for each candidate that is heads, padded to whole blocks."""
+    # A flag for each candidate that is heads, padded to whole blocks.
     flags = np.zeros(-(-gaps.size // BLOCK) * BLOCK, np.bool_)
     lines, room = gaps.lines, np.empty(min(gaps.size, _STEP), np.uint64)
     positions, prefixes = [], []

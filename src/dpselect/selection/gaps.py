@@ -84,10 +84,8 @@ class Rate:
         return {}
 
     def cold_gap(self, zeros: int) -> tuple[int, float]:
-        """Return a gap, above zeros ln(2) / c, beyond which a coin is heads only if its first `zeros` bits are zero.
-
-        It is rounded down for whole gaps, which are beyond it if they are beyond the whole part, and up for floats.
-        """
+        # A gap, above zeros ln(2) / c, beyond which a coin is heads only if its first `zeros` bits are zero. It is
+        # rounded down for whole gaps, which are beyond it if they are beyond the whole part, and up for floats.
         if zeros not in self._cold_gaps:
             cold = _log_of_power(zeros) / self.exact
             self._cold_gaps[zeros] = math.floor(cold), float_above(cold)
@@ -95,10 +93,8 @@ class Rate:
 
     @cached_property
     def warm_gap(self) -> tuple[int, float]:
-        """A gap, below WARM ln(2) / c, up to which a coin is heads with probability 2**-WARM or more.
-
-        It is rounded down: to a whole gap, and to a float.
-        """
+        # A gap, below WARM ln(2) / c, up to which a coin is heads with probability 2**-WARM or more. It is rounded
+        # down: to a whole gap, and to a float.
         warm = log_bracket(Fraction(1 << WARM), 25)[0] / self.exact
         return math.floor(warm), float_below(warm)
 
@@ -110,14 +106,13 @@ class Rate:
 
 @cache
 def _limits(dtype: np.dtype[Any]) -> tuple[int, int]:
-    """The smallest and the largest integer of a type."""
     limits = np.iinfo(dtype)
     return limits.min, limits.max
 
 
 @cache
 def _log_of_power(zeros: int) -> Fraction:
-    """An upper bound on zeros * ln(2)."""
+    # An upper bound on zeros * ln(2).
     return log_bracket(Fraction(1 << zeros), 25)[1]
 
 
@@ -138,10 +133,8 @@ class Gaps:
     def __init__(
         self, values: Array, rate: Rate, maximum: Any = None, at_least: Any = None, steady: bool = False
     ) -> None:
-        """Gaps to the maximum of the values, to `at_least` if that is larger, or to a given maximum.
-
-        If `steady`, the maximum is found in time that does not depend on the values, and not for each block.
-        """
+        # Gaps to the maximum of the values, to `at_least` if that is larger, or to a given maximum. If `steady`, the
+        # maximum is found in time that does not depend on the values, and not for each block.
         self.values, self.rate, self.size = values, rate, values.size
         self._part = values.size  # the number of candidates that share a maximum
         self._at_least = at_least
@@ -181,10 +174,8 @@ class Gaps:
         return distances.of_whole_gaps if self._whole else distances.of_float_scores(self.maximum.item())
 
     def levels(self, run: slice, room: Array) -> Array:
-        """Return what the lines compare: integer gaps, or the float scores themselves, because float gaps are rounded.
-
-        Integer gaps are written to `room`, an array of uint64 of at least the same length.
-        """
+        """Return what the lines compare: integer gaps, or the float scores themselves (float gaps are rounded)."""
+        # Integer gaps are written to `room`, an array of uint64 of at least the same length.
         values = self.values[run]
         if not self._whole:
             return values
@@ -272,20 +263,16 @@ class Gaps:
         return kernel.joined(self.values, listed.floors, self._part, listed.hot, survivors, zeros)
 
     def is_warm(self, run: slice) -> bool:
-        """Return whether every coin of a run is heads with probability 2**-WARM or more.
-
-        Rounding is monotone: a rounded gap that is smaller than a float comes from a gap that is smaller.
-        """
+        """Return whether every coin of a run is heads with probability 2**-WARM or more."""
+        # Rounding is monotone: a rounded gap that is smaller than a float comes from a gap that is smaller.
         widest = self.maximum.item() - np.minimum.reduce(self.values[run]).item()
         whole, below = self.rate.warm_gap
         return bool(widest <= whole if self._whole else widest < below)
 
     def approximate(self, gaps: Array) -> Floats:
-        """Return rate * gap with three roundings: the gap's, the rate's and the product's.
-
-        The rate is moderate, so an infinite gap or product stands for an exponent beyond 2**100, and a product that
-        underflows for one below 2**-1000: both are far inside the coin's absolute slack.
-        """
+        """Return rate * gap with three roundings: the gap's, the rate's and the product's."""
+        # The rate is moderate, so an infinite gap or product stands for an exponent beyond 2**100, and a product that
+        # underflows for one below 2**-1000: both are far inside the coin's absolute slack.
         if not (self._whole or np.minimum.reduce(gaps, initial=0.0) >= 0):
             raise ScoresChanged
         with np.errstate(over="ignore", under="ignore"):
@@ -297,11 +284,9 @@ class Gaps:
         return min(sys.float_info.max, sys.float_info.max * self.rate.approximate)
 
     def beyond(self, position: int) -> Floats:
-        """Return how far each exponent is above that of one candidate: negative for better candidates.
-
-        These differences have three roundings, as in `approximate`, however large the exponents are. They are at most
-        `largest_exponent` in size.
-        """
+        """Return how far each exponent is above that of one candidate: negative for better candidates."""
+        # These differences have three roundings, as in `approximate`, however large the exponents are. They are at most
+        # `largest_exponent` in size.
         own = self.values[position]
         is_better = self.values > own
         gaps = np.where(is_better, self.of(own, self.values), self.of(self.values, own))
@@ -342,7 +327,7 @@ class Gaps:
 
 
 class RationalGaps(Gaps):
-    """Gaps of scores that no array holds exactly, or at an extreme rate. They are the exponents, rounded once."""
+    # Gaps of scores that no array holds exactly, or at an extreme rate. They are the exponents, rounded once.
 
     def __init__(self, scores: list[Fraction], rate: Rate) -> None:
         self._best = max(scores)
@@ -378,7 +363,7 @@ class RowGaps(Gaps):
     """Gaps of a copy of a matrix, each row relative to its own maximum. Candidates are numbered row by row."""
 
     def __init__(self, matrix: Array, rate: Rate, steady: bool = False, room: Floats | None = None) -> None:
-        """Gaps of a copy of a matrix, in two rows of memory that may be used again: `room`, of eight bytes a score."""
+        # Gaps of a copy of a matrix, in two rows of memory that may be used again: `room`, of eight bytes a score.
         room = np.empty((2, matrix.size)) if room is None else room
         self.shape = matrix.shape
         copy = room[0].view(matrix.dtype)[: matrix.size].reshape(matrix.shape)
@@ -421,14 +406,11 @@ class RowGaps(Gaps):
 
     @property
     def lines(self) -> Lines:
-        """Lines for gaps: each row has its own best score, so gaps are compared, not scores."""
+        # Lines for gaps: each row has its own best score, so gaps are compared, not scores.
         return self.rate.distances.of_whole_gaps if self._whole else self.octets.as_lines()
 
     def is_hot(self, zeros: int) -> Flags:
-        """Return which coins may be heads though not all of their first `zeros` bits are zero.
-
-        Rounding is monotone: a rounded gap that is larger than a float comes from a gap that is larger.
-        """
+        # Rounding is monotone: a rounded gap that is larger than a float comes from a gap that is larger.
         whole, above = self.rate.cold_gap(zeros)
         flags: Flags = self._all <= (min(whole, _LARGEST_GAP) if self._whole else above)
         return flags
@@ -444,15 +426,13 @@ class RowGaps(Gaps):
 
 
 def _positive_float(exponent: Fraction) -> float:
-    """The nearest float; finite, and zero only for zero."""
+    # The nearest float; finite, and zero only for zero.
     return min(max(float_near(exponent), math.ulp(0.0)), sys.float_info.max) if exponent else 0.0
 
 
 def gaps_of(scores: Vector, rate: Rate, *, hint: Fraction | None = None, steady: bool = False) -> Gaps:
-    """The gaps of exact scores at a rate, to their maximum, or to the hint if that is larger and the type can hold it.
-
-    A short vector is copied, and so is a long one that becomes Fractions. Other long vectors are read in place.
-    """
+    """The gaps of exact scores at a rate to their maximum, or to a larger hint that the type can hold."""
+    # A short vector is copied, and so is a long one that becomes Fractions. Other long vectors are read in place.
     if isinstance(scores, np.ndarray):
         if scores.size <= SHORT or not rate.is_moderate:
             scores = np.array(scores)
@@ -481,7 +461,7 @@ def exponents_of(scores: Vector, rate: Rate) -> Floats:
 
 
 def _native(number: Fraction | None, dtype: np.dtype[Any]) -> float | int | None:
-    """The number, if gaps of this type to it are exact: as 64-bit integers, or as floats."""
+    # The number, if gaps of this type to it are exact: as 64-bit integers, or as floats.
     if number is None:
         return None
     numerator, denominator = number.numerator, number.denominator
@@ -493,10 +473,8 @@ def _native(number: Fraction | None, dtype: np.dtype[Any]) -> float | int | None
 
 
 def scanned(values: Array, best: float | None, gap: float) -> kernel.Scan:
-    """The maxima of blocks, the best of them and the one given, and the candidates within the gap of it.
-
-    Only the compiled kernel lists these. Values that are not finite are refused.
-    """
+    """The maxima of blocks, the best of them and the one given, and the candidates within the gap of it."""
+    # Only the compiled kernel lists these. Values that are not finite are refused.
     is_whole = values.dtype.kind in "iu"
     most = values.size // _SELDOM + (_FIRST if best is None else _ROOM)
     if best is None:
@@ -516,7 +494,7 @@ def block_maxima(values: Array) -> Array:
 
 
 def row_maxima(matrix: Array) -> Array:
-    """The maximum of each row of a matrix without holes; refuses values that are not finite."""
+    # The maximum of each row of a matrix without holes; refuses values that are not finite.
     return _maxima_of_parts(matrix.ravel(), matrix.shape[1])
 
 
@@ -533,7 +511,7 @@ def _maxima_of_parts(values: Array, width: int) -> Array:
 
 
 def finite_maximum(values: Array) -> Any:
-    """The maximum of some values; refuses values that are not finite."""
+    # The maximum of some values; refuses values that are not finite.
     if kernel.takes(values):
         return _maxima_of_parts(values, values.size)[0]
     return _finite_maxima(values, np.maximum.reduce, lambda highest: highest)
@@ -542,13 +520,11 @@ def finite_maximum(values: Array) -> Any:
 def _finite_maxima(
     values: Array, maxima: Callable[[Array], Any], highest_of: Callable[[Any], Any] = np.maximum.reduce
 ) -> Any:
-    """What `maxima` finds; refuses values that are not finite. `highest_of` is the highest of what `maxima` finds.
-
-    Floats without a sign bit are ordered like the integers that have their bits, and infinities and NaN come last:
-    one reduction finds the maximum and proves all values finite. Floats with a sign bit come after all of these, and
-    again infinity and NaN are last among them. So where there is one, the reduction proves all values with a sign bit
-    finite, and a second one finds the maximum of all values.
-    """
+    # What `maxima` finds; refuses values that are not finite. `highest_of` is the highest of what `maxima` finds.
+    # Floats without a sign bit are ordered like the integers that have their bits, and infinities and NaN come last:
+    # one reduction finds the maximum and proves all values finite. Floats with a sign bit come after all of these, and
+    # again infinity and NaN are last among them. So where there is one, the reduction proves all values with a sign bit
+    # finite, and a second one finds the maximum of all values.
     if values.dtype.kind != "f":
         return maxima(values)
     bits = maxima(values.view(_BITS[values.dtype.itemsize]))
@@ -564,7 +540,7 @@ def _finite_maxima(
 
 
 def steady_maxima(matrix: Array) -> Array:
-    """The maximum of each row, like `row_maxima`, but in time that does not depend on the signs."""
+    # The maximum of each row, like `row_maxima`, but in time that does not depend on the signs.
     maxima: Array = np.maximum.reduce(matrix, axis=1)
     if matrix.dtype.kind == "f":
         ends = np.minimum.reduce(matrix, axis=None), np.maximum.reduce(maxima)

@@ -20,7 +20,7 @@ _VERSION = 9
 
 
 def loaded() -> ModuleType | None:
-    """The compiled module, if there is one of this version and nobody asks to leave it out."""
+    # The compiled module, if there is one of this version and nobody asks to leave it out.
     if os.environ.get("DPSELECT_KERNEL") == "no":
         return None
     try:
@@ -75,10 +75,8 @@ class Scan(NamedTuple):
 
 
 def scan(values: Array, width: int, best: Any, gap: Any, most: int) -> Scan | None:
-    """The maxima of parts, the largest of them and of `best`, and the candidates within the gap of that.
-
-    Their floor is the best minus the gap: not above that if they are floats, and in int64 if they are integers.
-    """
+    """The maxima of parts, the largest of them and of `best`, and the candidates within the gap of that."""
+    # Their floor is the best minus the gap: not above that if they are floats, and in int64 if they are integers.
     if not takes(values):
         return None
     dtype = values.dtype
@@ -93,10 +91,8 @@ def scan(values: Array, width: int, best: Any, gap: Any, most: int) -> Scan | No
 
 
 def at_least(values: Array, width: int, floors: Array, most: int) -> Positions | None:
-    """The positions of values that reach the floor of their part of `width` values.
-
-    There is one floor for all parts, or one for each. None stands also for more positions than about `most`.
-    """
+    """The positions of values that reach the floor of their part of `width` values."""
+    # There is one floor for all parts, or one for each. None stands also for more positions than about `most`.
     if not takes(values):
         return None
     found = np.empty(most, np.int64)
@@ -105,11 +101,9 @@ def at_least(values: Array, width: int, floors: Array, most: int) -> Positions |
 
 
 def exponents(values: Array, positions: Array, best: Array, width: int, rate: float) -> tuple[Floats, bool] | None:
-    """The exponents rate * (best - value) at some positions, and whether none of them is negative or NaN.
-
-    There is one best value for all, or one for each part of `width` values. The gap is rounded once if it is a float;
-    if it is an integer, once when it becomes a float; and the product is rounded once more.
-    """
+    """The exponents rate * (best - value) at some positions, and whether none of them is negative or NaN."""
+    # There is one best value for all, or one for each part of `width` values. The gap is rounded once if it is a float;
+    # if it is an integer, once when it becomes a float; and the product is rounded once more.
     if not (values.size and takes(values) and positions.dtype == np.int64 and _is_plain(positions)):
         return None
     found = np.empty(positions.size)
@@ -137,11 +131,9 @@ class Left(NamedTuple):
 def joined(  # noqa: PLR0913, PLR0917 - the values and their floors, and two lists of candidates
     values: Array, floors: Any, width: int, hot: Hot, survivors: Positions, zeros: Octets | int
 ) -> Left:
-    """The hot candidates, and those survivors that are below the floor of their part, whose coins start with zeros.
-
-    It takes the values. There is one floor for all parts of `width` values, or one for each, and the same number of
-    zeros for all survivors, or one for each.
-    """
+    """The hot candidates, and those survivors that are below the floor of their part, whose coins start with zeros."""
+    # It takes the values. There is one floor for all parts of `width` values, or one for each, and the same number of
+    # zeros for all survivors, or one for each.
     dtype, most = values.dtype, hot.positions.size + survivors.size
     left = np.empty(most, np.int64), np.empty(most, dtype), np.empty(most, np.uint8)
     lists = *hot, survivors, np.asarray(zeros, np.uint8)
@@ -150,11 +142,9 @@ def joined(  # noqa: PLR0913, PLR0917 - the values and their floors, and two lis
 
 
 def octets(levels: Array, near: Array, far: Array, drawn: Octets, **options: Any) -> tuple[Flags, Flags] | None:
-    """The heads among some coins by their first octet, and those that it leaves open.
-
-    A level is a gap, heads up to `near` and not tails up to `far` of the octet; or, with `scores`, it is a score, heads
-    from `near` on. Octets from `last` on leave a coin open that they would make heads.
-    """
+    """The heads among some coins by their first octet, and those that it leaves open."""
+    # A level is a gap, heads up to `near` and not tails up to `far` of the octet; or, with `scores`, it is a score,
+    # heads from `near` on. Octets from `last` on leave a coin open that they would make heads.
     if compiled is None or not _is_plain(levels) or levels.dtype.itemsize != 8:
         return None
     found = np.empty(levels.size, np.uint8)

@@ -37,7 +37,7 @@ Watch = Callable[[int], None]
 
 
 class LazyScores:
-    """The exponents c (b - q_r) of candidates below a public bound b, computed on demand. Secret, except the bound."""
+    # The exponents c (b - q_r) of candidates below a public bound b, computed on demand. Secret, except the bound.
 
     def __init__(self, score: Score, bound: Fraction, rate: Fraction, watch: Watch | None) -> None:
         self._score, self._bound, self._rate, self._watch = score, bound, rate, watch
@@ -95,10 +95,8 @@ def flip_lazily(exponent: Exponent, n: int, draws: Draws) -> int:
 
 
 def reject_lazily(exponent: Exponent, n: int, draws: Draws, choose: Callable[[list[Fraction], Draws], int]) -> int:
-    """Select one of n candidates. `exponent` computes c (b - q_r) >= 0 for one, and is called at most once for each.
-
-    `choose` selects among all candidates, given their exponents.
-    """
+    """Select one of n candidates. `exponent` computes c (b - q_r) >= 0 for one, and is called at most once for each."""
+    # `choose` selects among all candidates, given their exponents.
     known: dict[int, Fraction] = {}
     while len(known) < n:
         candidate = draws.index(n)

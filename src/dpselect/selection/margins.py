@@ -38,17 +38,15 @@ _LARGEST_TABLE = 1 << 22
 def choose_margin(  # noqa: PLR0913, PLR0917 - the data, the question, the mechanism and the randomness
     counts: Positions, sizes: Positions, interval: tuple[int, int], rate: Rate, kind: type[Arrival], draws: Draws
 ) -> list[int]:
-    """The ranks, from zero, of a set whose size is in the interval, in ascending order.
-
-    `counts` are different, descending and from zero to 2**61; `sizes` is how many candidates have each. The interval is
-    within 1 and the number of candidates less one.
-    """
+    """The ranks, from zero, of a set whose size is in the interval, in ascending order."""
+    # `counts` are different, descending and from zero to 2**61; `sizes` is how many candidates have each. The interval
+    # is within 1 and the number of candidates less one.
     runs = MarginRuns(counts, sizes, interval, rate)
     return runs.member(runs.earliest(kind, draws), draws)
 
 
 class LogFactorials:
-    """Logarithms of the factorials of whole numbers up to a largest one, and of binomial coefficients."""
+    # Logarithms of the factorials of whole numbers up to a largest one, and of binomial coefficients.
 
     def __init__(self, largest: int) -> None:
         self._table = None if largest > _LARGEST_TABLE else _log_factorials(np.arange(largest + 1))
@@ -72,10 +70,8 @@ def _log_factorials(numbers: Positions) -> Floats:
 
 
 class MarginRun(NamedTuple):
-    """A run of sets: the first missing rank less one, and the place of the smallest count inside.
-
-    For the prefix of size k these are k and None.
-    """
+    # A run of sets: the first missing rank less one, and the place of the smallest count inside. For the prefix of size
+    # k these are k and None.
 
     h: int
     place: int | None
@@ -95,7 +91,7 @@ class MarginRuns:
         self._first = int(np.searchsorted(self._ends, self._lo + 1))  # the first place that a last rank can have
 
     def _at(self, rank: int) -> int:
-        """The count at a rank, from one."""
+        # The count at a rank, from one.
         return int(self._counts[np.searchsorted(self._ends, rank)])
 
     def earliest(self, kind: type[Arrival], draws: Draws) -> MarginRun:
@@ -114,11 +110,9 @@ class MarginRuns:
         return runs[settled(low, high, lambda i: kind(*self.exact(runs[i]), int(prefixes[i])), draws)]
 
     def _warm(self, kind: type[Arrival], draws: Draws) -> Iterator[tuple["_Own", Floats, tuple[Floats, Floats], Array]]:
-        """Runs in parts: their exponents, bounds of the logarithms of their lengths, and zeros that V starts with.
-
-        If the first arrival comes by time one, a run of length m can be it only if V <= m p. Where that is below
-        2**-8, V starts with eight zeros.
-        """
+        # Runs in parts: their exponents, bounds of the logarithms of their lengths, and zeros that V starts with. If
+        # the first arrival comes by time one, a run of length m can be it only if V <= m p. Where that is below 2**-8,
+        # V starts with eight zeros.
         sizes = list(self._margins)
         exponents = self._exponents(np.array([self._best - margin for margin in self._margins.values()]))
         nothing = np.zeros(len(sizes))
@@ -137,12 +131,12 @@ class MarginRuns:
                 yield _Own(h, places[left]), exponents[left], (shortest, longest[left]), zeros
 
     def _exponents(self, differences: Positions) -> Floats:
-        """The exponents of margins so far below the best one, with three roundings, each of a relative 2**-53."""
+        # The exponents of margins so far below the best one, with three roundings, each of a relative 2**-53.
         floats: Floats = differences.astype(np.float64) * self._approximate
         return floats
 
     def _log_lengths(self, h: int, places: Positions, upper: bool) -> Floats:
-        """A bound on the logarithm of the length of each run: the sum over all sizes."""
+        # A bound on the logarithm of the length of each run: the sum over all sizes.
         total = np.full(places.size, -np.inf)
         for k in range(max(self._lo, h + 1), self._hi + 1):
             total = np.logaddexp(total, self._log_length(h, places, k, upper))
@@ -150,11 +144,9 @@ class MarginRuns:
         return total + (self._logs.error if upper else -self._logs.error) * 2
 
     def _log_length(self, h: int, places: Positions, k: int, upper: bool) -> Floats:
-        """A bound on the logarithm of the number of sets of size k, up to the error of the factorials.
-
-        The last rank t is from a + 1 to b, so the number is between b - a times its smallest and its largest term;
-        and it is the difference C(b - h - 1, r) (1 - exp(-drop)), where the drop of the logarithm has an error, too.
-        """
+        # A bound on the logarithm of the number of sets of size k, up to the error of the factorials. The last rank t
+        # is from a + 1 to b, so the number is between b - a times its smallest and its largest term; and it is the
+        # difference C(b - h - 1, r) (1 - exp(-drop)), where the drop of the logarithm has an error, too.
         r, b = k - h, self._ends[places]
         a = np.maximum(self._starts[places], k)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -178,7 +170,6 @@ class MarginRuns:
         return self._rate.exact * difference, sum(self._lengths(run.h, run.place))
 
     def _lengths(self, h: int, place: int) -> list[int]:
-        """The number of sets of each size in a run."""
         return [self._number(h, k, self._last_rank_before(k, place), int(self._ends[place])) for k in self._sizes(h)]
 
     def _sizes(self, h: int) -> range:
@@ -189,7 +180,7 @@ class MarginRuns:
 
     @staticmethod
     def _number(h: int, k: int, a: int, b: int) -> int:
-        """How many sets of size k have their last rank from a + 1 to b."""
+        # How many sets of size k have their last rank from a + 1 to b.
         return math.comb(b - h - 1, k - h) - math.comb(a - h - 1, k - h) if b > a else 0
 
     def member(self, run: MarginRun, draws: Draws) -> list[int]:
@@ -213,7 +204,7 @@ class MarginRuns:
 
 
 class _Own:
-    """The runs of one h, or the prefixes, by their place in a part."""
+    # The runs of one h, or the prefixes, by their place in a part.
 
     def __init__(self, h: int | None, places: Positions) -> None:
         self._h, self._places = h, places

@@ -60,11 +60,9 @@ Members = list[tuple[int, int]]
 
 
 def choose_in_runs(gaps: Gaps, lengths: Array, draws: Draws, steady: bool = False) -> int:
-    """The position of a uniform head in the vector in which each score is repeated `lengths` times.
-
-    The lengths are 64-bit or Python's integers. If `steady`, no run is skipped, and runs may be empty; otherwise each
-    has a candidate.
-    """
+    """The position of a uniform head in the vector in which each score is repeated `lengths` times."""
+    # The lengths are 64-bit or Python's integers. If `steady`, no run is skipped, and runs may be empty; otherwise each
+    # has a candidate.
     every = np.arange(gaps.size), np.zeros(gaps.size, np.uint8)
     runs, zeros = every if steady else _warm_runs(gaps, lengths, draws)
     if not runs.size:  # the best run was hot when it was first read, so the scores changed
@@ -81,15 +79,13 @@ def choose_in_runs(gaps: Gaps, lengths: Array, draws: Draws, steady: bool = Fals
 
 
 def _warm_runs(gaps: Gaps, lengths: Array, draws: Draws) -> tuple[Positions, Octets]:
-    """The runs that may have a head, and the number of leading zeros of V that are known.
-
-    No run is longer than 2**k, so a run whose members have p < 2**-(k + 8) is cold.
-    """
+    # The runs that may have a head, and the number of leading zeros of V that are known. No run is longer than 2**k, so
+    # a run whose members have p < 2**-(k + 8) is cold.
     return draws.contenders(gaps.is_hot(int(lengths.max()).bit_length() + _ZEROS), _ZEROS)
 
 
 def _logs(lengths: Array) -> Floats:
-    """The logarithms of the lengths; zero for an empty run."""
+    # The logarithms of the lengths; zero for an empty run.
     if lengths.dtype == object:
         return log_sizes(np.maximum(lengths, 1).tolist())
     logs: Floats = np.log(np.maximum(lengths, np.uint64(1)).astype(np.float64))
@@ -97,10 +93,8 @@ def _logs(lengths: Array) -> Floats:
 
 
 def choose_by_tickets(gaps: Gaps, lengths: Array, draws: Draws) -> int:
-    """A position in the vector in which each score is repeated, with probability proportional to exp(-exponent).
-
-    The lengths are positive, and 64-bit or Python's integers. Nobody may change the scores meanwhile.
-    """
+    """A position in the vector in which each score is repeated, with probability proportional to exp(-exponent)."""
+    # The lengths are positive, and 64-bit or Python's integers. Nobody may change the scores meanwhile.
     last = _total(lengths).bit_length() + _ZEROS
     tickets = Tickets(levels_of(gaps.approximate(gaps.at(ALL)), last), lengths, last)
     _, _, (run, rank) = next(tickets.accepted(lambda run, _: gaps.exact(run), draws))
@@ -108,14 +102,13 @@ def choose_by_tickets(gaps: Gaps, lengths: Array, draws: Draws) -> int:
 
 
 class Tickets:
-    """Proposals of candidates from runs, each with probability proportional to 2**-level of its run. Secret.
+    """Proposals of candidates from runs, each with probability proportional to 2**-level of its run. Secret."""
 
-    An exponent is at least ln 2 times the level. So a proposal is accepted with probability 2**level exp(-exponent),
-    which needs the exact exponent of this candidate only: a run may hold candidates of different scores.
-    """
+    # An exponent is at least ln 2 times the level. So a proposal is accepted with probability 2**level exp(-exponent),
+    # which needs the exact exponent of this candidate only: a run may hold candidates of different scores.
 
     def __init__(self, levels: Positions, lengths: Array, last: int) -> None:
-        """Runs with a level from zero to `last`. The lengths are positive, and 64-bit or Python's integers."""
+        # Runs with a level from zero to `last`. The lengths are positive, and 64-bit or Python's integers.
         total = _total(lengths)
         if total >= 2**64:  # then 64 bits do not hold all sums below
             lengths = lengths.astype(object)
@@ -135,11 +128,9 @@ class Tickets:
     def accepted(
         self, exponent: Callable[[int, int], Fraction], draws: Draws
     ) -> Iterator[tuple[int, Fraction, tuple[int, int]]]:
-        """Draw candidates with probability proportional to exp(-exponent), one after another.
-
-        `exponent` returns the exact exponent of a candidate, given its run and rank. For each candidate that is drawn,
-        return the number of proposals since the last one, its exponent, and its run and rank.
-        """
+        """Draw candidates with probability proportional to exp(-exponent), one after another."""
+        # `exponent` returns the exact exponent of a candidate, given its run and rank. For each candidate that is
+        # drawn, return the number of proposals since the last one, its exponent, and its run and rank.
         passed = 0
         while True:
             passed += 1
@@ -150,7 +141,6 @@ class Tickets:
                 passed = 0
 
     def _propose(self, draws: Draws) -> tuple[int, int, int]:
-        """The level, the run and the rank of a candidate."""
         ticket = draws.index(self._tickets[-1])
         place = bisect_right(self._tickets, ticket) - 1
         rank = self._starts[place] + (ticket - self._tickets[place] >> self._shifts[place])
@@ -160,17 +150,15 @@ class Tickets:
 
 
 def levels_of(exponents: Floats, last: int) -> Positions:
-    """A whole number j <= exponent / ln 2 for each exponent, at most `last`: the largest one, or hardly ever one less.
-
-    Exponents are floats, each within a relative 2**-50.9.
-    """
+    """A whole number j <= exponent / ln 2 for each exponent, at most `last`: the largest, or hardly ever one less."""
+    # Exponents are floats, each within a relative 2**-50.9.
     with np.errstate(over="ignore", under="ignore"):  # at the ends of the floats: a warning would reveal it
         levels: Positions = np.minimum(np.floor(exponents * _BITS_PER_UNIT), last).astype(np.int64)
     return levels
 
 
 def _total(lengths: Array) -> int:
-    """The exact sum of up to 2**32 64-bit integers, or of Python's integers."""
+    # The exact sum of up to 2**32 64-bit integers, or of Python's integers.
     if lengths.dtype == object:
         return int(lengths.sum())
     half = np.uint64(32)
@@ -260,16 +248,14 @@ def choose_in_order(gaps: Gaps, sizes: Positions, k: int, kind: type[Arrival], d
 
 
 def _excess(gaps: Gaps, sizes: Positions, k: int) -> Floats:
-    """How far each exponent is above that of the k-th best candidate, at least."""
+    # How far each exponent is above that of the k-th best candidate, at least.
     excess: Floats = gaps.beyond(best_members(gaps, sizes, k)[1]) * (1 - 2.0**-50)
     return excess
 
 
 def _members_in_play(excess: Floats, sizes: Positions, k: int, draws: Draws) -> tuple[Positions, Floats, Positions]:
-    """The run of each candidate that may be among the first k, the first bits of its U, and how many these are.
-
-    The bits are those that are known, and as many more as a float holds exactly.
-    """
+    # The run of each candidate that may be among the first k, the first bits of its U, and how many these are. The bits
+    # are those that are known, and as many more as a float holds exactly.
     is_hot = excess <= _LOG_256
     is_long = np.where(is_hot, sizes > 1, sizes >> _ZEROS > 4 * k + _ROOM)
     single = np.flatnonzero(is_hot & ~is_long)
@@ -291,11 +277,9 @@ def _members_in_play(excess: Floats, sizes: Positions, k: int, draws: Draws) -> 
 
 
 def _thinned(size: int, k: int, draws: Draws) -> Iterator[Group]:
-    """Groups of members of a run that have its first k among them.
-
-    Those whose U starts with so many zeros that more than twice as many are expected are nearly always enough. Where
-    they are not, those follow whose U has one zero less, and then a one: 2**-z of all, and 1 / (2**z - 1) of the rest.
-    """
+    # Groups of members of a run that have its first k among them. Those whose U starts with so many zeros that more
+    # than twice as many are expected are nearly always enough. Where they are not, those follow whose U has one zero
+    # less, and then a one: 2**-z of all, and 1 / (2**z - 1) of the rest.
     zeros = max((size // (2 * k + _ROOM)).bit_length() - 1, 0)
     found = draws.survivors(size, zeros).size if zeros else size
     yield found, 0, zeros
@@ -310,7 +294,6 @@ def _thinned(size: int, k: int, draws: Draws) -> Iterator[Group]:
 
 
 def _first(low: Floats, high: Floats, k: int, exact: Callable[[int], Arrival], draws: Draws) -> list[int]:
-    """The places of the first k contenders in order, given bounds of their times."""
     limit = np.partition(high, k - 1)[k - 1]
     left = np.flatnonzero(low <= limit)
     left = left[np.argsort(low[left], kind="stable")]
@@ -327,6 +310,6 @@ def _first(low: Floats, high: Floats, k: int, exact: Callable[[int], Arrival], d
 
 
 def _clusters(low: Floats, high: Floats) -> Iterator[slice]:
-    """Slices of intervals that overlap one another, directly or not. They are sorted by their lower ends."""
+    # Slices of intervals that overlap one another, directly or not. They are sorted by their lower ends.
     breaks = np.flatnonzero(low[1:] > np.maximum.accumulate(high)[:-1]) + 1
     return (slice(start, stop) for start, stop in pairwise([0, *breaks.tolist(), low.size]))

@@ -64,12 +64,9 @@ class Odds(NamedTuple):
 
 
 def odds_coin(gap: Fraction, draws: Draws, prefix: int = 0, depth: int = 0) -> bool:
-    """Whether U < 1 / (1 + exp(gap)), given that the first `depth` bits of U are `prefix`.
-
-    At depth k the only undecided prefix is the whole part of 2**k / (1 + exp(gap)), which is irrational unless the gap
-    is zero. Then the boundary is one half, and the first bit decides.
-    """
-
+    # Whether U < 1 / (1 + exp(gap)), given that the first `depth` bits of U are `prefix`. At depth k the only undecided
+    # prefix is the whole part of 2**k / (1 + exp(gap)), which is irrational unless the gap is zero. Then the boundary
+    # is one half, and the first bit decides.
     def is_heads(prefix: int, depth: int) -> bool | None:
         boundary = _scaled_probability(gap, depth)
         return prefix < boundary if prefix != boundary or (not gap and depth) else None
@@ -78,7 +75,7 @@ def odds_coin(gap: Fraction, draws: Draws, prefix: int = 0, depth: int = 0) -> b
 
 
 def _scaled_probability(gap: Fraction, depth: int) -> int:
-    """floor(2**depth / (1 + exp(gap))), from bounds of e = exp(-gap), because this is 2**depth e / (1 + e)."""
+    # floor(2**depth / (1 + exp(gap))), from bounds of e = exp(-gap), because this is 2**depth e / (1 + e).
     if not gap:
         return 1 << depth >> 1
 
@@ -91,10 +88,8 @@ def _scaled_probability(gap: Fraction, depth: int) -> int:
 
 
 def word_bounds(gaps: Floats, doubts: Floats) -> tuple[Words, Words]:
-    """Words below the first bound are heads, those from the second on are tails, and those between are undecided.
-
-    A word w leaves U between w / 2**16 and (w + 1) / 2**16. The boundary is at most one half.
-    """
+    # Words below the first bound are heads, those from the second on are tails, and those between are undecided. A word
+    # w leaves U between w / 2**16 and (w + 1) / 2**16. The boundary is at most one half.
     boundary, error = _boundary(gaps, doubts)
     with np.errstate(over="ignore"):
         low = np.floor(np.maximum(boundary - error, 0.0) * 2 * _HALF)
@@ -103,7 +98,7 @@ def word_bounds(gaps: Floats, doubts: Floats) -> tuple[Words, Words]:
 
 
 def odds_coins(odds: Odds, prefixes: npt.NDArray[Any] | int, depth: int, draws: Draws) -> Flags:
-    """Whether U < 1 / (1 + exp(gap)) for each coin, given the first `depth` bits of each U: at most 20, or zeros."""
+    # Whether U < 1 / (1 + exp(gap)) for each coin, given the first `depth` bits of each U: at most 20, or zeros.
     fresh = draws.words(odds.approximate.size, _FRESH_BITS)
     cell = 2.0 ** -(_FRESH_BITS + depth)
     lowest = (fresh + np.asarray(prefixes, np.float64) * 2.0**_FRESH_BITS) * cell  # below 2**53 cells, so exact
@@ -117,11 +112,8 @@ def odds_coins(odds: Odds, prefixes: npt.NDArray[Any] | int, depth: int, draws: 
 
 
 def _boundary(gaps: Floats, doubts: Floats) -> tuple[Floats, Floats]:
-    """1 / (1 + exp(gap)) and a bound of its error.
-
-    The logarithm of the boundary moves no more than the gap, so an error d of the gap moves the boundary by a factor
-    between exp(-d) and exp(d).
-    """
+    # 1 / (1 + exp(gap)) and a bound of its error. The logarithm of the boundary moves no more than the gap, so an error
+    # d of the gap moves the boundary by a factor between exp(-d) and exp(d).
     boundary: Floats = 1 / (1 + np.exp(np.minimum(gaps, _VANISHED)))
     with np.errstate(over="ignore"):
         return boundary, boundary * (_MARGIN + 2 * np.expm1(doubts))
@@ -154,12 +146,10 @@ def choose_set_by_waiting(gaps: Gaps, lengths: Positions, k: int, draws: Draws) 
 
 
 class Tries:
-    """Independent coins for all candidates, flipped again and again. Secret: the scores must be our own copy.
-
-    Runs have lengths, all positive, of at most 2**60 members together. Theta is the exact exponent of the k-th best
-    candidate plus a float. Floats know the distances from it by differences of scores, not of exponents: these may be
-    so large that their floats are far apart.
-    """
+    # Independent coins for all candidates, flipped again and again. Secret: the scores must be our own copy. Runs have
+    # lengths, all positive, of at most 2**60 members together. Theta is the exact exponent of the k-th best candidate
+    # plus a float. Floats know the distances from it by differences of scores, not of exponents: these may be so large
+    # that their floats are far apart.
 
     def __init__(self, gaps: Gaps, lengths: Positions, k: int) -> None:
         self._gaps, self._lengths, self._k = gaps, lengths, k
@@ -183,7 +173,7 @@ class Tries:
         self._low, self._high = word_bounds(self._distance[self._hot_runs], self._doubt[self._hot_runs])
 
     def _tiers_of(self, certain: Floats) -> list[Tier]:
-        """The runs by the number of leading zeros of their upsets: an upset of gap g has probability below exp(-g)."""
+        # The runs by the number of leading zeros of their upsets: an upset of gap g has probability below exp(-g).
         bits = int(self._lengths.sum()).bit_length()
         tiers = [*_TIERS, *(zeros for zeros in _LONG_TIERS if zeros <= bits)]
         level = np.zeros(certain.size, np.int8)
@@ -203,7 +193,6 @@ class Tries:
         return abs(self._gaps.exact(run) - self._theta)
 
     def _odds(self, runs: Positions) -> Odds:
-        """The odds of the upsets of members of these runs."""
         return Odds(self._distance[runs], self._doubt[runs], lambda index: self.exact(int(runs[index])))
 
     def draw(self, draws: Draws) -> Iterator[tuple[int, Members]]:
@@ -231,13 +220,13 @@ class Tries:
         return max(1, min(coins // max(read, 1), _MOST_TRIALS // sum(tier.size for tier in self._tiers)))
 
     def _first_batch(self) -> int:
-        """Half as many tries as one set needs: the number of heads is k with probability near 1/sqrt(2 pi v)."""
+        # Half as many tries as one set needs: the number of heads is k with probability near 1/sqrt(2 pi v).
         spread = np.exp(-self._distance)
         variance = float((self._lengths * spread / (1 + spread) ** 2).sum())
         return min(math.ceil(math.sqrt(2 * math.pi * variance + 1) / 2), self._largest_batch)
 
     def _hot_upsets(self, batch: int, draws: Draws) -> tuple[Flags, Positions]:
-        """Which hot coins are upset in each try, and how many heads that gives more than the favourites."""
+        # Which hot coins are upset in each try, and how many heads that gives more than the favourites.
         size, split = self._hot_runs.size, self._hot_favourites
         words = draws.words(batch * size, WORD_BITS).reshape(batch, size)
         upset: Flags = words < self._low
@@ -248,7 +237,7 @@ class Tries:
         return upset, np.count_nonzero(upset[:, split:], axis=1) - lost
 
     def _skipped_upsets(self, batch: int, draws: Draws) -> tuple[Positions, Positions, Positions]:
-        """The try, the run and the rank of each upset of candidates far from theta."""
+        # The try, the run and the rank of each upset of candidates far from theta.
         parts = [np.empty((3, 0), np.int64)]
         for tier in self._skipped:
             if not tier.size:
@@ -279,19 +268,17 @@ class Tries:
 
     @cached_property
     def _more_than_best(self) -> list[tuple[int, int]]:
-        """How many members of each run are favourites, minus how many are among the k best, where these differ."""
+        # How many members of each run are favourites, minus how many are among the k best, where these differ.
         difference = np.where(self._favourite, self._lengths, 0) - self._best
         runs = np.flatnonzero(difference)
         return list(zip(runs.tolist(), difference[runs].tolist(), strict=True))
 
     @cached_property
     def rate(self) -> LogRate:
-        """The logarithm of C.
-
-        An error d of a distance x moves ln(1 + exp(-x)) by at most d, and by at most d exp(d - x). It moves a term of
-        the second sum by d. exp and log1p are within a relative 2**-44, and the sums of positive terms within 2**-45
-        (pairwise, up to 2**200 terms): 2**-42 in all, with room.
-        """
+        """The logarithm of C."""
+        # An error d of a distance x moves ln(1 + exp(-x)) by at most d, and by at most d exp(d - x). It moves a term of
+        # the second sum by d. exp and log1p are within a relative 2**-44, and the sums of positive terms within 2**-45
+        # (pairwise, up to 2**200 terms): 2**-42 in all, with room.
         spread, sizes = np.exp(-self._distance), self._lengths
         runs = [run for run, _ in self._more_than_best]
         counts = np.array([abs(more) for _, more in self._more_than_best], np.float64)
@@ -301,7 +288,7 @@ class Tries:
         return LogRate(value, 2 * error + 2.0**-42 * value + _TINY, self._rate_bracket)
 
     def _rate_bracket(self, digits: int) -> tuple[Fraction, Fraction]:
-        """Bounds of ln C from exact distances, each different one once."""
+        # Bounds of ln C from exact distances, each different one once.
         sizes: Counter[Fraction] = Counter()
         for run, length in enumerate(self._lengths.tolist()):
             sizes[self.exact(run)] += length
@@ -318,10 +305,8 @@ class Tries:
 
 
 def _threshold(beyond: Floats, lengths: Positions, best: Positions, k: int) -> float:
-    """How far theta is above the exponent of the k-th best candidate, so that about k heads are expected.
-
-    Any is right; this one needs few tries. `beyond` is how far each exponent is above that one.
-    """
+    # How far theta is above the exponent of the k-th best candidate, so that about k heads are expected. Any is right;
+    # this one needs few tries. `beyond` is how far each exponent is above that one.
     middle = float(beyond[best < lengths].min()) / 2  # between the last of the best and the first of the others
     near = np.abs(beyond - middle) < _ZOOM
     zoomed, sizes = beyond[near] - middle, lengths[near]

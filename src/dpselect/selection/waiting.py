@@ -55,10 +55,8 @@ def log_rate_of(mass: Fraction) -> LogRate:
 
 
 class Clock:
-    """The time of the latest event, of which only so much is revealed as comparisons need. Secret.
-
-    After n events at rate C the time is s = G / C, where G is a sum of n exponential variables -ln V.
-    """
+    # The time of the latest event, of which only so much is revealed as comparisons need. Secret. After n events at
+    # rate C the time is s = G / C, where G is a sum of n exponential variables -ln V.
 
     def __init__(self, rate: LogRate, draws: Draws) -> None:
         self._rate, self._draws = rate, draws
@@ -68,11 +66,10 @@ class Clock:
         self._depths: list[int] = []
 
     def pass_events(self, count: int) -> None:
-        """Let the time of this many events pass."""
         self._events += count
 
     def rings_later(self) -> bool:
-        """Return whether a new exponential variable of rate one exceeds the time: heads with probability e**-s."""
+        # Whether a new exponential variable of rate one exceeds the time: heads with probability e**-s.
         self._draw_missing()
         source = self._draws
         word = source.words(1, _WORD)
@@ -88,7 +85,6 @@ class Clock:
         return self._rings_later_exactly(int(word[0]))
 
     def _draw_missing(self) -> None:
-        """Draw one V for each event that has none."""
         missing = self._events - self._words.size
         if not missing:
             return
@@ -117,7 +113,7 @@ class Clock:
 
 
 def _log_sums(words: npt.NDArray[np.uint64]) -> tuple[float, float]:
-    """Logarithms of bounds of the sum of -ln V, for V in the cells of these words. Both may be infinite."""
+    # Logarithms of bounds of the sum of -ln V, for V in the cells of these words. Both may be infinite.
     with np.errstate(divide="ignore"):
         floats: Floats = words.astype(np.float64)
         low = float((-np.log((floats + 1) * 2.0**-_WORD)).sum()) - _MARGIN * words.size
@@ -126,7 +122,7 @@ def _log_sums(words: npt.NDArray[np.uint64]) -> tuple[float, float]:
 
 
 def _log_bracket_of_sum(prefixes: list[int], depth: int, digits: int) -> tuple[Fraction | None, Fraction | None]:
-    """Bounds of ln G, where G = -ln of the product of all V, which have `depth` bits together; None where unknown."""
+    # Bounds of ln G, where G = -ln of the product of all V, which have `depth` bits together; None where unknown.
     least = log_bracket(Fraction(1 << depth, math.prod(prefix + 1 for prefix in prefixes)), digits)[0]
     product = math.prod(prefixes)
     most = log_bracket(Fraction(1 << depth, product), digits)[1] if product else None
@@ -144,9 +140,6 @@ def wait_for(events: Iterable[tuple[int, Fraction, _Candidate]], rate: LogRate, 
         rate: the logarithm of the rate of raw events: of Z, if each of them gives a candidate.
         draws: the source of randomness.
 
-    Returns:
-        The candidate.
-
     >>> import itertools
     >>> one = LogRate(0.0, 0.0, lambda digits: (Fraction(0), Fraction(0)))  # a single candidate: Z = 1
     >>> wait_for(itertools.repeat((1, Fraction(0), "the only one")), one, Draws())
@@ -161,7 +154,7 @@ def wait_for(events: Iterable[tuple[int, Fraction, _Candidate]], rate: LogRate, 
 
 
 def _is_accepted(clock: Clock, exponent: Fraction, draws: Draws) -> bool:
-    """The race. Without the first rule its expected length would be infinite."""
+    # The race. Without the first rule its expected length would be infinite.
     if not exponent:
         return True
     while not clock.rings_later():

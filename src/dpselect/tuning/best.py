@@ -131,7 +131,7 @@ def best_run(
     repeats: Repeats,
     draws: Draws,
 ) -> tuple[int, Result] | None:
-    """Run, and return the position of the best run's candidate and its result; None if there was no run."""
+    # Run, and return the position of the best run's candidate and its result; None if there was no run.
     best: tuple[Fraction, int, Result] | None = None
     for _ in range(repeats.draw(draws)):
         position = draws.index(len(candidates))

@@ -62,7 +62,7 @@ _ONE_AT_A_TIME = threading.RLock()
 
 @dataclass(frozen=True)
 class Trained:
-    """The result of one run, all of which is private: parameters, model, and noisy sum in units of 1/grid."""
+    # The result of one run, all of which is private: parameters, model, and noisy sum in units of 1/grid.
 
     parameters: dict[str, Any]
     model: Any = field(repr=False)
@@ -110,11 +110,9 @@ class Run:
 
 
 def _are_right(model: Any, features: Any, labels: Any) -> Any:
-    """Which predictions are right; of several outputs, all must be.
-
-    Each row is compared with itself alone: labels in one column count as a vector, and other shapes that differ are a
-    failure, because NumPy would compare every row with every other one.
-    """
+    # Which predictions are right; of several outputs, all must be. Each row is compared with itself alone: labels in
+    # one column count as a vector, and other shapes that differ are a failure, because NumPy would compare every row
+    # with every other one.
     predicted, true = (_flat(_by_row(values)) for values in (model.predict(features), labels))
     if predicted.shape != true.shape:
         raise InvalidValue("predictions and labels must have the same shape")
@@ -123,7 +121,7 @@ def _are_right(model: Any, features: Any, labels: Any) -> Any:
 
 
 def _by_row(values: Any) -> Any:
-    """An array. A list gets no common type, which one odd value would change for all rows."""
+    # An array. A list gets no common type, which one odd value would change for all rows.
     if not isinstance(values, (list, tuple)):
         return np.asarray(values)
     found = np.empty(len(values), dtype=object)
@@ -154,8 +152,6 @@ def split(features: Any, labels: Any, share: Fraction, draws: Draws) -> Parts:
 
 
 def _has(name: str) -> Callable[[Any], bool]:
-    """Whether the model, or before fitting the estimator, has a method."""
-
     def is_there(search: Any) -> bool:
         model = vars(search).get("best_estimator_")
         getattr(search.estimator if model is None else model, name)  # its error says what is missing
@@ -165,8 +161,7 @@ def _has(name: str) -> Callable[[Any], bool]:
 
 
 def _of_model(name: str, words: str) -> Any:
-    """A method that the best model answers. Before fitting, there is one where the estimator has one."""
-
+    # A method that the best model answers. Before fitting, there is one where the estimator has one.
     def method(self: Any, X: Any) -> Any:  # noqa: N803 - scikit-learn's name
         return getattr(self._model, name)(X)
 
@@ -175,8 +170,6 @@ def _of_model(name: str, words: str) -> Any:
 
 
 def _attribute(name: str, words: str) -> property:
-    """An attribute of the best model; before fitting there is none."""
-
     def found(self: Any) -> Any:
         model = vars(self).get("best_estimator_")
         if model is None:

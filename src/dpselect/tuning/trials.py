@@ -108,29 +108,23 @@ Scorer = Callable[[Positions], Any]
 
 
 def held_out(size: int, share: Fraction, draws: Draws) -> Flags:
-    """Which of `size` rows are held out, by an independent coin for each that does not depend on the data.
-
-    A coin is uniform on 32 bits, so the share is rounded down to a multiple of 2**-32. Privacy does not depend on it.
-    """
+    """Which of `size` rows are held out, by an independent coin for each that does not depend on the data."""
+    # A coin is uniform on 32 bits, so the share is rounded down to a multiple of 2**-32. Privacy does not depend on it.
     words = draws.words(size, _COIN_BITS)
     flags: Flags = words < np.uint64(int(share * 2**_COIN_BITS))
     return flags
 
 
 def noisy_sum(score: Scorer, rows: Positions, grid: int, epsilon: Fraction, draws: Draws) -> int:
-    """The sum of scores in units of 1/grid, with noise for which it is epsilon-DP for one of the rows.
-
-    One row more, less or replaced changes the sum by at most `grid` units, so the rate of the noise is epsilon/grid.
-    """
+    """The sum of scores in units of 1/grid, with noise for which it is epsilon-DP for one of the rows."""
+    # One row more, less or replaced changes the sum by at most `grid` units, so the rate of the noise is epsilon/grid.
     return int(units(score, rows, grid).sum()) + two_sided_geometric(epsilon / grid, draws)
 
 
 def units(score: Scorer, rows: Positions, grid: int) -> Integers:
-    """The score of each row in units of 1/grid. Each row is scored alone, always.
-
-    Scores of many rows together are faster, and depend on the others: linear algebra adds up in an order that depends
-    on the number of rows, and one row that fails would fail for all.
-    """
+    """The score of each row in units of 1/grid. Each row is scored alone, always."""
+    # Scores of many rows together are faster, and depend on the others: linear algebra adds up in an order that depends
+    # on the number of rows, and one row that fails would fail for all.
     alone = (_unit(score, rows[place : place + 1], grid) for place in range(rows.size))
     return np.fromiter(alone, np.int64, rows.size)
 
