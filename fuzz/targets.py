@@ -99,7 +99,7 @@ def candidate_list(data: bytes) -> None:
     for lower, upper, step in ((text, None, None), (None, text, None), (None, None, text), (text, text, text)):
         with one_line_errors():
             grid = public_span(lower, upper, step, column)
-            assert grid.value(0) <= grid.value(grid.size - 1) <= grid.upper
+            assert grid.value(0) <= grid.value(grid.size - 1) <= grid.ends[1]
 
 
 def table_lines(data: bytes) -> None:

@@ -18,7 +18,7 @@ from dpselect.accounting import total
 from dpselect.accounting.charge import Charge
 from dpselect.accounting.repeats import Repeated, geometric
 from dpselect.errors import InvalidType, InvalidValue, RequestConflict, RequestUnanswered
-from dpselect.mechanisms import parameters
+from dpselect.mechanisms import MECHANISMS as REGISTERED
 from dpselect.release import Receipt, Release, scores_digest
 
 MECHANISMS = (PermuteAndFlip, ExponentialMechanism, ReportNoisyMax)
@@ -265,7 +265,7 @@ def test_a_ledger_with_a_mechanism_of_another_program_is_readable(tmp_path):
 
     ledger = Ledger(tmp_path / "l", budget=1)
     Mine("0.1").release([0, 1], ledger=ledger)
-    parameters.MECHANISMS.pop("mine")
+    REGISTERED.pop("mine")
     again = Ledger(tmp_path / "l")
     assert [entry.charge.mechanism for entry in again.entries()] == ["mine"]
     again.spend("0.1", "more")

@@ -209,14 +209,14 @@ class Standing(splitting.People):
     def __init__(self, table: Sequence[int]) -> None:
         values = np.array([place >> splitting._BITS for place in table], np.uint64)
         super().__init__(Places(values, np.zeros(len(table), np.bool_), np.ones(len(table), np.int64)), None)
-        self._subs = np.array([place & (splitting._SUB_PLACES - 1) for place in table], np.uint32)
+        self._subs = np.array([place & (splitting.SUB_PLACES - 1) for place in table], np.uint32)
         self._drawn[:] = True
 
 
 @contextmanager
 def few_sub_places(bits: int, reach: int | None = None):
     """The grid has 2**bits sub-places for each value, and cuts look so many ranks far."""
-    changes = {"_BITS": bits, "_SUB_PLACES": 1 << bits}
+    changes = {"_BITS": bits, "SUB_PLACES": 1 << bits}
     if reach is not None:
         changes["_reach"] = lambda *_: reach
     with patch.multiple(splitting, **changes):

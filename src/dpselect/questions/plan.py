@@ -788,14 +788,16 @@ def plan(  # noqa: PLR0913 - the price, by keyword
     paid = None if budget is None else as_budget(budget)
     count = _validate.count(1, _validate.MANY, questions=questions)
     if isinstance(question, Unlisted):
-        return _planned_found(question_of(question, stated), Price(epsilon, rho, mechanism, delta), paid, count)
+        price = Price(epsilon, rho, mechanism, delta)
+        _validate.warn_of_large_delta(checked_delta(price))
+        return _planned_found(question_of(question, stated), price, paid, count)
     if question in _FOUND and candidates is None and (delta is not None or question == Values.name):
         method = stated.pop("method", None)
         if error is not None or method not in (None, AUTO, Peel.name):
             name = "method" if error is None else "error"
             raise InvalidValue(f"{name} needs candidates: leave it out for values that are found")
-        price: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "delta": delta, "mechanism": mechanism}
-        return plan_found(str(question), **price, budget=paid, questions=count, **_without_false(stated))
+        priced: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "delta": delta, "mechanism": mechanism}
+        return plan_found(str(question), **priced, budget=paid, questions=count, **_without_false(stated))
     given = _price(paid is not None, epsilon=epsilon, rho=rho, error=error)
     doubt = None if delta is None else _validate.fraction_of_one(delta=delta)
     if doubt is not None and paid is not None and not paid.delta:
@@ -863,12 +865,13 @@ def plan_found(  # noqa: PLR0913 - the price, by keyword
     asked = cast("Unlisted", question_of(question, {**stated, **candidates}))
     paid = None if budget is None else as_budget(budget)
     count = _validate.count(1, _validate.MANY, questions=questions)
-    return _planned_found(asked, Price(epsilon, rho, mechanism, delta), paid, count)
+    price = Price(epsilon, rho, mechanism, delta)
+    _validate.warn_of_large_delta(checked_delta(price))
+    return _planned_found(asked, price, paid, count)
 
 
 def _planned_found(asked: Question, price: Price, budget: Budget | None, count: int) -> FoundPlan:
     unlisted = cast("Unlisted", asked)
-    _validate.warn_of_large_delta(checked_delta(price))
     stated = (price.epsilon, price.rho, None, budget, count, price.delta)
     draw = unlisted.draw(price, budget)
     return FoundPlan(unlisted, *stated, draw.mechanism.name, {draw.mechanism.name: draw})
