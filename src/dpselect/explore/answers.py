@@ -712,7 +712,7 @@ def form_of(one: Named) -> dict[str, Any]:
         "name": one.method,
         "title": one.title or _words(one.method),
         "data": "people" if is_over_range(one) else "scores",
-        "counts": issubclass(one.record, OfTable),
+        "counts": not one.record.has_scores,
         "fields": [
             {
                 "name": each.name,
