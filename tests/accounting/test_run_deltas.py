@@ -1,6 +1,7 @@
 """Runs that are (epsilon, delta)-DP: the best of them, by its exact distribution, has the epsilon and delta stated."""
 
 import itertools
+import math
 from fractions import Fraction
 
 import mpmath
@@ -200,6 +201,7 @@ def test_a_stop_next_to_one_is_one_run():
 
 def test_deltas_without_and_with_too_much():
     assert [repeats.delta(0) for repeats in (geometric(3), logarithmic("0.1"), Poisson(3))] == [0, 0, 0]
+    assert float(Poisson(3).delta("0.1")) == pytest.approx(-math.expm1(-0.3), rel=1e-15)
     assert geometric(mean=10).delta("0.1") == Fraction(-(-(10**50) * 10 // 19), 10**50)  # 0.1/(0.1 + 0.1 * 0.9)
     for wrong in (1, -1, "1.5"):
         with pytest.raises(InvalidValue, match="delta must be from 0 to below 1"):
