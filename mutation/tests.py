@@ -56,12 +56,14 @@ ARITHMETIC = {
     ),
     "mechanisms/thresholds.py": ("tests/mechanisms/test_thresholds.py",),
     "questions/quantiles.py": (
+        "tests/questions/test_edges.py",
         _SENSITIVITY,
         "tests/tables/test_quantiles.py",
         "tests/analysis/test_quantile_plans.py",
         "tests/analysis/test_question_plans.py",
     ),
     "questions/methods.py": (
+        "tests/questions/test_edges.py",
         _SENSITIVITY,
         "tests/analysis/test_top_k_plans.py",
         "tests/analysis/test_top_k_error.py",
@@ -70,6 +72,7 @@ ARITHMETIC = {
         "tests/release/test_several.py",
     ),
     "questions/most.py": (
+        "tests/questions/test_edges.py",
         "tests/analysis/test_question_json.py",
         "tests/analysis/test_found_plans.py",
         "tests/analysis/test_top_k_plans.py",
@@ -78,12 +81,14 @@ ARITHMETIC = {
         _SENSITIVITY,
     ),
     "questions/plan.py": (
+        "tests/questions/test_edges.py",
         "tests/analysis/test_plan.py",
         "tests/analysis/test_found_plans.py",
         "tests/analysis/test_top_k_plans.py",
         "tests/analysis/test_question_plans.py",
     ),
     "questions/question.py": (
+        "tests/questions/test_edges.py",
         "tests/analysis/test_question_json.py",
         "tests/tables/test_accuracy.py",
         "tests/analysis/test_question_plans.py",

@@ -1,0 +1,47 @@
+"""The edges of the records of questions: the smallest and the largest numbers of candidates, and defaults in words."""
+
+import math
+
+import pytest
+
+from dpselect import analysis
+from dpselect.accounting.budget import Price
+from dpselect.errors import InvalidValue
+from dpselect.questions import Quantile, TopK
+from dpselect.questions.methods import log_sets, method_for
+
+HUGE = 2**60
+
+
+def test_a_quantile_has_two_candidates_or_more():
+    assert Quantile(level="1/2", candidates=2).size == 2
+    with pytest.raises(InvalidValue, match="candidates must be"):
+        Quantile(level="1/2", candidates=1)
+
+
+def test_the_number_of_large_sets_of_very_many_candidates():
+    size, few = 2**80, 400
+    exact = sum(math.log(size - i) - math.log(few - i) for i in range(few))
+    assert exact < log_sets(size, few) < exact + 1e-3
+
+
+def test_an_answer_without_an_order_says_so():
+    assert TopK.beside({"candidates": ["a", "b"]}) == {"ordered": False}
+    assert TopK.beside({"candidates": ["a", "b"], "ordered": True}) == {"ordered": True}
+    assert TopK.beside({"delta": "1e-9"}) == {"ordered": True}
+
+
+def test_among_too_many_candidates_peeling_is_the_only_method():
+    price = Price(1)
+    for name in ("auto", "peel"):
+        assert (
+            method_for(3, HUGE + 1, method=name, max_values=1, ordered=False, price=price, budget=None).name == "peel"
+        )
+    with pytest.raises(InvalidValue, match="method set takes at most"):
+        method_for(3, HUGE + 1, method="set", max_values=1, ordered=False, price=price, budget=None)
+
+
+@pytest.mark.parametrize(("epsilon", "words"), [("1", "one such question"), ("0.5", "2 such questions")])
+def test_how_many_questions_a_budget_pays_for_in_words(epsilon, words):
+    planned = analysis.plan(30, question="mode", epsilon=epsilon, budget=1)
+    assert any(f"pays for {words}" in sentence for sentence in planned.sentences)
