@@ -46,7 +46,7 @@ ARITHMETIC = {
     ),
     "accounting/totals.py": ("tests/accounting/test_rounding.py", "tests/accounting/test_recursion.py", _TOTALS),
     "selection/finding.py": ("tests/selection/test_finding.py",),
-    "mechanisms/parameters.py": (_SENSITIVITY, "tests/contract/test_parameters.py", _RECORDS),
+    "mechanisms/parameters.py": ("tests/contract/test_parameters.py", _RECORDS, _SENSITIVITY),
     "mechanisms/privacy.py": (
         _RECORDS,
         "tests/contract/test_guarantee.py",
@@ -57,19 +57,19 @@ ARITHMETIC = {
     "mechanisms/thresholds.py": ("tests/mechanisms/test_thresholds.py",),
     "questions/quantiles.py": (
         "tests/questions/test_edges.py",
-        _SENSITIVITY,
         "tests/tables/test_quantiles.py",
         "tests/analysis/test_quantile_plans.py",
         "tests/analysis/test_question_plans.py",
+        _SENSITIVITY,
     ),
     "questions/methods.py": (
         "tests/questions/test_edges.py",
-        _SENSITIVITY,
         "tests/analysis/test_top_k_plans.py",
         "tests/analysis/test_top_k_error.py",
         "tests/top_k/test_laws.py",
         "tests/analysis/test_top_k_bounds.py",
         "tests/release/test_several.py",
+        _SENSITIVITY,
     ),
     "questions/most.py": (
         "tests/questions/test_edges.py",
@@ -93,7 +93,12 @@ ARITHMETIC = {
         "tests/tables/test_accuracy.py",
         "tests/analysis/test_question_plans.py",
     ),
-    "questions/rows.py": (_SENSITIVITY, "tests/tables/test_groups.py", "tests/tables/test_quantile_distribution.py"),
+    "questions/rows.py": (
+        "tests/questions/test_edges.py",
+        "tests/tables/test_groups.py",
+        "tests/tables/test_quantile_distribution.py",
+        _SENSITIVITY,
+    ),
 }
 
 TESTS = {

@@ -9,6 +9,8 @@ from dpselect.accounting.budget import Price
 from dpselect.errors import InvalidValue
 from dpselect.questions import Quantile, TopK
 from dpselect.questions.methods import log_sets, method_for
+from dpselect.questions.rows import Individuals
+from dpselect.tables.kinds import Column, Kind
 
 HUGE = 2**60
 
@@ -45,3 +47,9 @@ def test_among_too_many_candidates_peeling_is_the_only_method():
 def test_how_many_questions_a_budget_pays_for_in_words(epsilon, words):
     planned = analysis.plan(30, question="mode", epsilon=epsilon, budget=1)
     assert any(f"pays for {words}" in sentence for sentence in planned.sentences)
+
+
+def test_a_row_has_one_value_and_a_person_as_many_as_are_allowed():
+    people = Individuals(Column("who", "BIGINT", Kind.INTEGER))
+    assert [Individuals(None).limit(most) for most in (None, 2)] == [1, 1]
+    assert [people.limit(most) for most in (None, 2)] == [None, 2]
