@@ -103,7 +103,7 @@ def test_without_data_and_network_on_a_terminal(tmp_path: Path) -> None:
         shown, _ = child.communicate(timeout=120)
     os.close(reader)
     assert child.returncode == 0
-    assert all(stage in seen for stage in (b"Linear programs", b"Figures", b"Claims", b"67%"))
+    assert all(stage in seen for stage in (b"Linear programs", b"Figures", b"Claims", b"43%"))
     words = " ".join(shown.decode().split())
     assert "Linear programs" not in words
     assert words.startswith("7 figures, ")
