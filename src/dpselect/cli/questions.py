@@ -304,7 +304,7 @@ def _ask(entry: Named, own: Sequence[Option], given: Given) -> None:
     )
     answer = grouped.ask(entry.name, column, **price, request_id=given["request_id"], **stated)
     _print_answer(answer, kind.beside(stated), given)
-    if kind.is_of_numbers and table.columns[column].untyped:  # always true of a file without types: it tells no row
+    if kind.is_of_numbers and table.columns[column].untyped:  # public: it depends on the schema, not on a row
         seen = f"dpselect check {given['file']} --column {column}"
         print_hint(f"Text that is not a number or date, such as 2,5 or 31.12.2026, is left out. To see it: {seen}")
     if kind.has_plot and given["plot"] is not None:
@@ -317,7 +317,7 @@ def _opened(given: Given) -> "Table":
     paid = {name: given[name] for name in ("ledger", "budget", "dataset")}
     check_ledger_options(paid["ledger"], budget=paid["budget"], dataset=paid["dataset"], request_id=given["request_id"])
     who = {name: given[name] for name in ("person", "neighbours", "table", "query", "engine")}
-    # Finding groups is a question of its own, so there are two.
+    # Finding the groups is a second question.
     keep = True if any(text.startswith(_FOUND) for text in given["groups"] or []) else None
     return open_table(given["file"], **who, **paid, keep=keep)
 

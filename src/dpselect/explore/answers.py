@@ -352,7 +352,7 @@ class Asked:
         return np.bincount(answers.ravel(), minlength=self.data.size)
 
     def answers(self, choice: str, runs: int, patience: float, seed: int | None = None) -> Integers:  # noqa: ARG002 - for simulations in floats
-        """Return simulated answers as rows of positions: this many, or as many as there is patience for."""
+        """Return simulated answers as rows of positions: `runs` of them, fewer if `patience` runs out."""
         counted = {each.name: self.data for each in fields(self.settled) if each.name in ("among", "grid")}
         asked, draw, deadline = replace(self.settled, **counted), self.draws[choice], time.monotonic() + patience
         found: list[Any] = []
