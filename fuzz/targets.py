@@ -26,14 +26,13 @@ from dpselect.errors import DPSelectError
 from dpselect.questions.rows import Individuals
 from dpselect.score_files import read_scores
 from dpselect.tables.candidates import Values
-from dpselect.tables.duckdb.connections import connect
 from dpselect.tables.duckdb.engine import DuckDBEngine
-from dpselect.tables.duckdb.lines import rows
-from dpselect.tables.kinds import Column, Kind
-from dpselect.tables.spans import public_span
+from dpselect.tables.duckdb.files import csv_rows
+from dpselect.tables.duckdb.source import connect
+from dpselect.tables.kinds import Column, Kind, public_span
 
 _LETTERS = "abc"
-_ROWS = rows(",", ["person", "letter"])
+_ROWS = csv_rows(",", ["person", "letter"])
 
 
 @contextlib.contextmanager

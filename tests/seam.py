@@ -44,8 +44,7 @@ from dpselect.tables import domains, files
 from dpselect.tables.candidates import public_values
 from dpselect.tables.duckdb.engine import DuckDBEngine, DuckDBTally
 from dpselect.tables.duckdb.files import Keeper, source_of
-from dpselect.tables.kinds import Kind
-from dpselect.tables.spans import public_span
+from dpselect.tables.kinds import Kind, public_span
 from tests import reference
 
 # Bits.

@@ -83,7 +83,7 @@ class Visits:
 
     def relation(self) -> "duckdb.DuckDBPyRelation":
         """Return the visits as a relation of DuckDB."""
-        from dpselect.tables.duckdb.connections import connect  # noqa: PLC0415 - slow to import, and few commands need it
+        from dpselect.tables.duckdb.source import connect  # noqa: PLC0415 - slow to import, and few commands need it
 
         connection = connect()
         connection.register("arrays", self.columns())

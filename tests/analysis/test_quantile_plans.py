@@ -15,8 +15,7 @@ from dpselect.accounting.budget import Price
 from dpselect.analysis import plan
 from dpselect.questions import Quantile, Quantiles
 from dpselect.questions.quantiles import cuts_of, errors_by_level, promise_for_levels, usual_error_of_levels
-from dpselect.tables.kinds import Column, Kind
-from dpselect.tables.spans import public_span
+from dpselect.tables.kinds import Column, Kind, public_span
 from tests.tables.looking import repeated
 
 LEVELS = [

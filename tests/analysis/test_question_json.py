@@ -22,8 +22,7 @@ from dpselect.questions import (
     Values,
     options,
 )
-from dpselect.tables.kinds import Column, Kind
-from dpselect.tables.spans import public_span
+from dpselect.tables.kinds import Column, Kind, public_span
 
 HOUR = datetime.timedelta(hours=1)
 DAY, MOMENT = datetime.date(2026, 1, 31), datetime.datetime(2026, 1, 31, 12, tzinfo=datetime.UTC)

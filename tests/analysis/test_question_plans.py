@@ -22,8 +22,7 @@ from dpselect.errors import BudgetExceeded, InvalidType, InvalidValue
 from dpselect.ledger import Ledger
 from dpselect.questions import Mode, Quantile, Select, TopK
 from dpselect.questions.plan import WHAT, times_allowed
-from dpselect.tables.kinds import Column, Kind
-from dpselect.tables.spans import public_span
+from dpselect.tables.kinds import Column, Kind, public_span
 from tests import reference
 
 PMF = {"permute-and-flip": reference.permute_and_flip_pmf, "exponential": reference.exponential_pmf}

@@ -8,11 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpselect.tables.duckdb.connections import connect
-from dpselect.tables.duckdb.content import of_source
 from dpselect.tables.duckdb.engine import DuckDBEngine
 from dpselect.tables.duckdb.files import source_of
-from dpselect.tables.duckdb.source import schema
+from dpselect.tables.duckdb.source import connect, of_source, schema
 
 TEXTS = st.text(st.sampled_from("a1:-'\",\0\u00e9\U0001f600"), max_size=4)
 MOMENTS = st.datetimes(datetime.datetime(1, 1, 1), datetime.datetime(9999, 1, 1))

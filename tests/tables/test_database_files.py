@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import dpselect
 from dpselect.cli.app import app
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue
-from dpselect.tables.duckdb.connections import connect_file, spill_path
+from dpselect.tables.duckdb.source import connect_file, spill_path
 from dpselect.tables.files import resolved
 from tests.tables.looking import counts, places
 

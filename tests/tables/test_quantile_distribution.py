@@ -15,7 +15,7 @@ import pytest
 import dpselect
 from dpselect.errors import InvalidValue
 from dpselect.questions import rows as questions
-from dpselect.tables.spans import public_span
+from dpselect.tables.kinds import public_span
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.tables.looking import opened, places, quantile_scores, repeated
 

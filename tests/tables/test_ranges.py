@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 import dpselect
 from dpselect import Ledger
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.tables.kinds import Column, Kind
-from dpselect.tables.spans import LARGEST_RANK, float_of_rank, public_span, rank_of_float
+from dpselect.tables.kinds import LARGEST_RANK, Column, Kind, float_of_rank, public_span, rank_of_float
 from tests.tables.looking import opened, places
 
 DAY, NOON = datetime.date(2024, 1, 1), datetime.datetime(2024, 1, 1, 12)

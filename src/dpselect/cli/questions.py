@@ -436,7 +436,7 @@ def _people_drawn(plot: str | None, people: str | None) -> int | None:
 
 def _draw(answer: "Answer", stated: Mapping[str, Any], table: "Table", people: int | None, given: Given) -> None:
     from dpselect.tables import plot_quantiles  # noqa: PLC0415 - only plots need it
-    from dpselect.tables.spans import public_span  # noqa: PLC0415 - only plots need it
+    from dpselect.tables.kinds import public_span  # noqa: PLC0415 - only plots need it
 
     lower, upper, step = (stated.get(name) for name in ("lower", "upper", "step"))
     # The number of candidates depends on the type of the column: two dates are days, or the seconds between them.

@@ -52,8 +52,7 @@ from dpselect.selection.finding import Finding
 if TYPE_CHECKING:
     from dpselect.tables.candidates import Groups, Values
     from dpselect.tables.domains import Domain
-    from dpselect.tables.kinds import Column
-    from dpselect.tables.spans import Span
+    from dpselect.tables.kinds import Column, Span
 
 
 @dataclass(frozen=True, repr=False)

@@ -14,8 +14,7 @@ from dpselect.errors import InvalidValue
 from dpselect.questions.rows import Engine, Individuals
 from dpselect.tables.candidates import Values
 from dpselect.tables.domains import Domain
-from dpselect.tables.kinds import Column, Kind
-from dpselect.tables.spans import FULL, Span, public_span
+from dpselect.tables.kinds import FULL, Column, Kind, Span, public_span
 
 PRIVATE = (
     "PRIVATE: exact numbers about the rows, for the data owner only. Do not publish them, and do not choose candidates"

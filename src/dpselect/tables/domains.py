@@ -28,8 +28,7 @@ from dpselect import _validate
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.tables.candidates import Values
 from dpselect.tables.duckdb.values import Form, form_of, form_of_span, in_span
-from dpselect.tables.kinds import INTEGERS, Column, Kind, kind_of_value
-from dpselect.tables.spans import LARGEST_RANK, Span
+from dpselect.tables.kinds import INTEGERS, LARGEST_RANK, Column, Kind, Span, kind_of_value
 
 _SHOWN_CHARACTERS = 64
 _COUNTED_LIKE_A_LIST, _MOST_LISTED = 2**12, 10**6

@@ -1,23 +1,61 @@
-"""The kinds of values, and all that is known about each; and the columns that hold them, which are the public schema.
+"""The kinds of values, the columns that hold them, and spans of values between two public ends.
 
 Values of an ordered kind are whole numbers of units: of 1 for whole numbers, of 10**-digits for decimals, of a day for
 dates, and of a microsecond since 1970 for timestamps. A value of any kind has a key: a text that DuckDB writes
 (`duckdb.values`) and that is read here.
+
+**A span** is the range of a quantile, or all values of a type. What users write of a range becomes a grid, and what
+they leave out follows from the column.
+
+A missing end is the end of the column's type: of the integer type, of the decimals, of all finite floats, of the years
+1 to 9999. A missing step is 1 (a day, a second) if both ends are given, and otherwise as fine as the type. A step
+without a lower end makes a grid of its multiples. None of it comes from the rows.
+
+A source without types, such as CSV, holds text. There the question must say what the text stands for: by an end, or by
+a step of whole numbers or decimals.
+
+The range "log" is a coarser grid, for few people: zero, and all numbers of two digits times a power of ten, 90 for each
+decade and sign. Values are rounded to the nearest of them. For the level q, a grid of n candidates costs about 2 max(q,
+1 - q) ln(n) / epsilon ranks: for a median 44 / epsilon with 2**64 candidates, and 9 / epsilon with the 5,000 of "log".
+
+**A grid** has whole numbers of units between two public ends. A unit is 1 for whole numbers, 10**-digits for decimals
+and floats, a day for dates, and a microsecond for timestamps. A float candidate is the float nearest to its decimal
+value, so 0.1 means one tenth here, and the candidate 0.3 is the float that a user writes as 0.3.
+
+A grid of all floats has no decimal unit. Its unit is the step from one float to the next, and the rank of a float is
+its number of units, counted from zero: the bits of a positive float, read as a whole number, and the negated rank of -x
+for a negative x (IEEE 754 orders floats of one sign like their bits). Both zeros have rank 0.
+
+A grid with marks has only those units as candidates. Rows are counted on all units between its ends, and then every
+value is rounded to the nearest mark. If it stayed between two candidates, and most values were between the same two,
+then all candidates would be equally far from a quantile.
 """
 
 import datetime
+import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
+from itertools import pairwise
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 
 from dpselect._messages import SHOWN_CHARACTERS, install_command, question_for, shown_names
-from dpselect._numbers import NotExact, NotFinite, decimal_from_text, rational, rational_from_text
+from dpselect._numbers import (
+    NotExact,
+    NotFinite,
+    decimal_from_text,
+    float_near,
+    has_few_digits,
+    number_from_text,
+    rational,
+    rational_from_text,
+)
+from dpselect._types import Lengths
 from dpselect.errors import InvalidType, InvalidValue, MissingExtra
 
 _SHOWN_COLUMNS = 30
@@ -171,7 +209,7 @@ class Kind(Enum):
         return (first - origin) // unit, (last - origin) // unit
 
 
-_NUMBERS = (Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT)
+_NUMBERS = {Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT}
 _CLOCKS: dict[Kind, tuple[Any, datetime.timedelta]] = {
     Kind.DATE: (datetime.date(1970, 1, 1), _DAY),
     Kind.TIMESTAMP: (datetime.datetime(1970, 1, 1), _MICROSECOND),
@@ -287,3 +325,316 @@ def digits_after_point(number: Decimal) -> int:
     shown = "".join(map(str, digits))
     zeros = len(shown) - len(shown.rstrip("0"))
     return max(0, -int(exponent) - zeros) if number else 0
+
+
+# Spans.
+
+
+FULL, LOG = "full", "log"
+# The rank of the largest finite float of so many bits.
+LARGEST_RANK = {32: 0x7F7FFFFF, 64: 0x7FEFFFFFFFFFFFFF}
+_LARGEST_UNIT, _LARGEST_SIZE = 2**64 - 1, 2**64
+# Below this, the index of a float can be computed in floats, and candidates are distinct floats: see `duckdb.places`.
+_LARGEST_FLOAT_UNIT = 2**48
+_MOST_DIGITS = {Kind.FLOAT: 15, Kind.DECIMAL: 18}
+_MOST_DIGITS_OF_TEXT = 15
+_PRECISION = 18  # all decimals of so many digits are at most 2**64 candidates
+_EXPONENTS = range(-9, 18)  # of the smallest and the largest magnitude of a float in the range "log"
+_CODES = {32: ("<i", "<f"), 64: ("<q", "<d")}
+
+
+def rank_of_float(number: float, bits: int) -> int:
+    """The place of a float in the order of all floats of so many bits; zero has rank 0."""
+    whole, real = _CODES[bits]
+    [code] = struct.unpack(whole, struct.pack(real, number))
+    return int(code) if code >= 0 else -int(code + 2 ** (bits - 1))
+
+
+def float_of_rank(rank: int, bits: int) -> float:
+    """The float at a place. One of 32 bits is the number that people write for it: 0.1, not 0.10000000149."""
+    whole, real = _CODES[bits]
+    [size] = struct.unpack(real, struct.pack(whole, abs(rank)))
+    written = float(size) if bits == 64 else float(str(np.float32(size)))
+    return -written if rank < 0 else written
+
+
+@dataclass(frozen=True)
+class Span:
+    """Candidate number i is first + i * step units, or mark number i. Values are clamped to [first, last] units.
+
+    Attributes:
+        last: the end of the range, in units; it need not be a candidate.
+        digits: the number of digits after the point of decimal units.
+        bits: 32 or 64 if the units are all floats of so many bits; 0 otherwise.
+        marks: the candidates in units, in ascending order from first to last, if they are not all steps.
+    """
+
+    kind: Kind
+    first: int
+    last: int
+    step: int = 1
+    digits: int = 0
+    bits: int = 0
+    marks: tuple[int, ...] = field(default=(), repr=False)
+
+    @property
+    def size(self) -> int:
+        """The number of candidates."""
+        return len(self.marks) or (self.last - self.first) // self.step + 1
+
+    def value(self, index: int) -> Any:
+        """A candidate in the type of the column."""
+        return self._value(self.marks[index] if self.marks else self.first + index * self.step)
+
+    @property
+    def ends(self) -> tuple[Any, Any]:
+        """The ends of the range. The upper one need not be a candidate."""
+        return self._value(self.first), self._value(self.last)
+
+    def _value(self, units: int) -> Any:
+        return float_of_rank(units, self.bits) if self.bits else self.kind.from_units(units, self.digits)
+
+    def units(self, value: Any) -> int | None:
+        """A value in units, within the ends or not; None for what is not a whole number of them."""
+        if not self.bits:
+            return self.kind.units(value, self.digits)
+        number = self.kind.exact(value)
+        if number is None or abs(number) > float_of_rank(LARGEST_RANK[self.bits], self.bits):
+            return None
+        return rank_of_float(float(number), self.bits) if float(number) == number else None
+
+    def located(self, places: Lengths) -> Lengths:
+        """The candidate of each value, given where it is among all units from `first`."""
+        if not self.marks:
+            return places
+        # The first unit of each candidate but the first one.
+        firsts: Lengths = np.array([self._middle(*pair) - self.first for pair in pairwise(self.marks)], np.uint64)
+        return np.searchsorted(firsts, places, side="right").astype(np.uint64)
+
+    def _middle(self, below: int, above: int) -> int:
+        if not self.bits:
+            return (below + above + 1) // 2
+        return rank_of_float((float_of_rank(below, self.bits) + float_of_rank(above, self.bits)) / 2, self.bits)
+
+    def checked(self) -> "Span":
+        """The span, if it has candidates, and not too many or too long ones."""
+        if self.last < self.first:
+            raise InvalidValue(
+                f"lower must be <= upper, got {self.ends[0]} and {self.ends[1]}: give the public range of the column"
+            )
+        if self.size > _LARGEST_SIZE:
+            raise InvalidValue("lower, upper and step make more than 2**64 candidates: give a larger step")
+        most = _LARGEST_FLOAT_UNIT if self.kind is Kind.FLOAT and not self.bits else _LARGEST_UNIT
+        if max(abs(self.first), abs(self.last), self.step) > most or self.digits > _MOST_DIGITS.get(self.kind, 0):
+            raise InvalidValue("lower, upper and step have too many digits for this column: give rounder numbers")
+        return self
+
+
+def public_span(lower: Any, upper: Any, step: Any, column: Column, range: Any = FULL) -> Span:
+    """The grid of candidates for a column. Any of the ends and the step may be None."""
+    if not (column.kind.is_number or column.kind.is_time or column.untyped):
+        have = "has" if column.is_text else "have"
+        raise InvalidType(
+            f"column {column.name!r} holds {column.kind.value}, which {have} no quantiles: use a column of numbers or"
+            " dates"
+        )
+    if range not in (FULL, LOG):
+        raise InvalidValue(f"range must be {FULL!r} or {LOG!r}, got {str(range)[:40]!r}")
+    if range == LOG:
+        if (lower, upper, step) != (None, None, None):
+            raise InvalidValue("range='log' is a grid of its own: leave out lower, upper and step, or range")
+        return _magnitudes(column)
+    stated = {"lower": lower, "upper": upper, "step": step}
+    given = {name: _read(value, name, column) for name, value in stated.items() if value is not None}
+    if given.keys() == {"lower", "upper"}:
+        given["step"] = 1
+    kind, digits, bits = _kind(given, column), 0, 0
+    if kind.is_time:
+        units = {name: _step(value, kind) if name == "step" else kind.units(value) for name, value in given.items()}
+    elif kind is Kind.FLOAT and "step" not in given:
+        bits = _bits(column)
+        units = {name: _rank(value, name, bits) for name, value in given.items()}
+    else:
+        decimals = {name: _decimal(value, name) for name, value in given.items()}
+        digits = _digits(decimals, kind, column)
+        units = {name: int(Fraction(decimal) * 10**digits) for name, decimal in decimals.items()}
+    return _between(units, Span(kind, 0, 0, 1, digits, bits), column).checked()
+
+
+def _between(units: Mapping[str, Any], span: Span, column: Column) -> Span:
+    # Without `lower`, it begins at the least multiple of the step.
+    step = units.get("step", 1)
+    if step <= 0:
+        raise InvalidValue("step must be > 0: give the step between two candidates")
+    least, most = (0, 0) if {"lower", "upper"} <= units.keys() else _ends_of_type(span, column)
+    return replace(span, first=units.get("lower", -(-least // step) * step), last=units.get("upper", most), step=step)
+
+
+def _ends_of_type(span: Span, column: Column) -> tuple[int, int]:
+    if span.kind.is_time:
+        return span.kind.ends
+    if span.kind is Kind.INTEGER:
+        return column.integer_ends or INTEGERS["int64"]
+    if span.kind is Kind.FLOAT:
+        most = LARGEST_RANK[span.bits] if span.bits else _LARGEST_FLOAT_UNIT
+    elif column.untyped or 0 < column.precision <= _PRECISION:
+        most = 10 ** (_PRECISION if column.untyped else column.precision) - 1
+    else:
+        raise InvalidValue(
+            f"column {column.name!r} has the type {column.type}, which has more than 2**64 values: give lower and upper"
+        )
+    return -most, most
+
+
+# What is given: values, or text as on the command line.
+
+
+def _read(value: Any, name: str, column: Column) -> Any:
+    # The step is in days for dates and in seconds for timestamps.
+    if not isinstance(value, str):
+        return value
+    if column.untyped:
+        return _written(value, name)
+    of_times = Kind.DECIMAL if column.kind.is_moment else Kind.INTEGER
+    kind = of_times if name == "step" and column.kind.is_time else column.kind
+    return kind.from_text(value, name)
+
+
+def _written(text: str, name: str) -> Any:
+    readers: tuple[Callable[[str], Any], ...] = (
+        number_from_text,
+        datetime.date.fromisoformat,
+        datetime.datetime.fromisoformat,
+    )
+    for reader in readers:
+        try:
+            return reader(text.strip())
+        except (NotExact, ValueError):
+            continue
+    raise InvalidValue(f"{name}: {text[:40]!r} is neither a number nor a date: write for example 12, 0.5 or 2026-01-31")
+
+
+def _kind(given: Mapping[str, Any], column: Column) -> Kind:
+    # For a column of text, the kind of the ends or the step.
+    kinds = {name: kind_of_value(value) for name, value in given.items()}
+    step = kinds.pop("step", None)
+    for name, kind in kinds.items():
+        if kind is None or not (kind.is_number or kind.is_time):
+            raise InvalidType(
+                f"lower and upper must be numbers, dates or timestamps, got {type(given[name]).__name__}: give the"
+                " public range of the column, such as 0 and 100, or '2026-01-01' and '2026-12-31'"
+            )
+    ends = {kind for kind in kinds.values() if kind is not None}
+    if column.untyped:
+        return _kind_in_writing(ends, step, column)
+    if not ends <= ({column.kind} if column.kind.is_time else _NUMBERS):
+        raise _other_kinds(ends, column, column.kind.value)
+    return column.kind
+
+
+def _kind_in_writing(ends: set[Kind], step: Kind | None, column: Column) -> Kind:
+    if not ends and step not in _NUMBERS:
+        raise InvalidValue(
+            f"column {column.name!r} is text, and the question must say what it stands for: give a step of 1 for whole"
+            " numbers, a step of 0.01 for numbers with two digits after the point, or a lower or upper end, such as"
+            " 2000-01-01 for dates"
+        )
+    if ends <= _NUMBERS:  # floats if any number is a float, then decimals, then whole numbers
+        return next((kind for kind in (Kind.FLOAT, Kind.DECIMAL) if kind in {*ends, step}), Kind.INTEGER)
+    if not ends <= {Kind.DATE, Kind.TIMESTAMP}:
+        raise _other_kinds(ends, column, "numbers, dates or timestamps without a time zone")
+    if len(ends) > 1:
+        raise InvalidType("lower and upper must be of one type: give two dates or two timestamps")
+    return ends.pop()
+
+
+def _other_kinds(given: set[Kind], column: Column, wanted: str) -> InvalidType:
+    names = " and ".join(sorted(kind.value for kind in given))
+    return InvalidType(f"column {column.name!r} holds {column.kind.value}, lower and upper are {names}: give {wanted}")
+
+
+# In units.
+
+
+def _digits(decimals: Mapping[str, Decimal], kind: Kind, column: Column) -> int:
+    needed = max(map(digits_after_point, decimals.values()), default=0)
+    if kind is Kind.INTEGER and needed:
+        raise InvalidValue(f"lower, upper and step must be whole numbers, as those in the column {column.name!r} are")
+    if column.kind is Kind.DECIMAL:
+        if needed > column.digits:
+            digits = f"{column.digits} digit{'' if column.digits == 1 else 's'} after the point"
+            raise InvalidValue(f"lower, upper and step must have at most {digits}, as the column {column.name!r} has")
+        return column.digits
+    if needed > _MOST_DIGITS_OF_TEXT:
+        raise InvalidValue(f"lower, upper and step must have at most {_MOST_DIGITS_OF_TEXT} digits after the point")
+    if "step" not in decimals and kind is Kind.DECIMAL:
+        raise InvalidValue("step must be given with only one end of the range, such as 0.01")
+    return needed
+
+
+def _decimal(value: Any, name: str) -> Decimal:
+    # For a float, the shortest text that reads back as that float.
+    if kind_of_value(value) not in _NUMBERS:
+        raise InvalidType(f"{name} must be a number, got {type(value).__name__}")
+    if isinstance(value, Integral):  # converting a very long integer would be slow
+        decimal = Decimal(int(value)) if abs(int(value)) < 10**41 else Decimal("inf")
+    else:
+        decimal = Decimal(str(value))
+    if not decimal.is_finite() or abs(decimal.adjusted()) > 40 or not has_few_digits(decimal):
+        raise InvalidValue(f"{name} must be a finite number of moderate size: give the public range of the column")
+    return decimal
+
+
+def _bits(column: Column) -> int:
+    return 32 if column.type == "FLOAT" else 64
+
+
+def _rank(value: Any, name: str, bits: int) -> int:
+    nearest = value if isinstance(value, float) else float_near(rational(_decimal(value, name)))
+    if not abs(nearest) <= float_of_rank(LARGEST_RANK[bits], bits):  # NaN is not, either
+        raise InvalidValue(f"{name} must be a finite number that floats of {bits} bits can hold")
+    return rank_of_float(nearest, bits)
+
+
+def _step(step: Any, kind: Kind) -> int:
+    if isinstance(step, datetime.timedelta):
+        step = Fraction(step // datetime.timedelta(microseconds=1), 10**6)
+        if kind is Kind.DATE:
+            step /= 86_400
+    elif kind is Kind.DATE and kind_of_value(step) is not Kind.INTEGER:
+        raise InvalidType("step must be a number of days for a column of dates: give for example 7")
+    elif kind_of_value(step) not in _NUMBERS:
+        raise InvalidType("step must be seconds or a timedelta for a column of timestamps: give for example 60")
+    else:
+        step = Fraction(_decimal(step, "step"))
+    units = step if kind is Kind.DATE else step * 10**6
+    if units.denominator == 1:
+        return int(units)
+    if kind is Kind.DATE:
+        raise InvalidValue("step must be whole days for a column of dates: give for example 7")
+    raise InvalidValue("step must be whole microseconds for a column of timestamps: give fewer digits")
+
+
+# Magnitudes: the range "log".
+
+
+def _magnitudes(column: Column) -> Span:
+    if column.kind.is_time:
+        raise InvalidType(
+            f"column {column.name!r} holds {column.kind.value}, which have no magnitude: leave range='log' out, and"
+            " give lower and upper if there are few people"
+        )
+    if column.kind is Kind.FLOAT or column.untyped:
+        kind, bits = Kind.FLOAT, _bits(column)
+        least, most = -LARGEST_RANK[bits], LARGEST_RANK[bits]
+        sizes = [rank_of_float(float(size), bits) for size in _decades(_EXPONENTS)]
+    else:
+        kind, bits = column.kind, 0
+        least, most = _ends_of_type(Span(kind, 0, 0, digits=column.digits), column)
+        sizes = [int(size) for size in map(Decimal, _decades(range(20))) if size == int(size)]
+    marks = (*(-size for size in reversed(sizes) if -size >= least), 0, *(size for size in sizes if size <= most))
+    return Span(kind, marks[0], marks[-1], digits=column.digits, bits=bits, marks=marks)
+
+
+def _decades(exponents: range) -> list[str]:
+    return [*(f"{two}e{exponent - 1}" for exponent in exponents for two in range(10, 100)), f"1e{exponents.stop}"]

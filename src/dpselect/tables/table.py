@@ -29,8 +29,7 @@ from dpselect.tables.candidates import Groups, Values, found_groups, groups_of_c
 from dpselect.tables.checks import Check, check_column
 from dpselect.tables.domains import Domain
 from dpselect.tables.files import resolved
-from dpselect.tables.kinds import Column, known_column
-from dpselect.tables.spans import Span, public_span
+from dpselect.tables.kinds import Column, Span, known_column, public_span
 from dpselect.top_k import free_answer
 
 if TYPE_CHECKING:

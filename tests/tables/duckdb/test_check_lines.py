@@ -11,20 +11,20 @@ from hypothesis import strategies as st
 
 import dpselect
 from dpselect.tables import Reason
-from dpselect.tables.duckdb import checks, lines
+from dpselect.tables.duckdb import checks, files
 from tests.tables.duckdb.test_lines import ENDS, GOOD, MALFORMED, PIECES, fields_of
 
 
 def fault(line, number=2):
     """Why a line is left out; None if it is a row."""
     head = line.partition(b"\x1f")[0]
-    if len(line) > lines.LONGEST_READ:
+    if len(line) > files.LONGEST_READ:
         return Reason.LONG
     try:
         text = head.decode()
     except UnicodeDecodeError:
         return Reason.ENCODING
-    if len(head) >= lines.LONGEST_LINE:
+    if len(head) >= files.LONGEST_LINE:
         return Reason.LONG
     fields = fields_of(text)
     if fields is None:
@@ -60,7 +60,7 @@ def test_each_malformed_line_has_its_reason(bad, tmp_path):
 
 
 def test_a_line_beyond_the_limit_of_the_reader_is_too_long(tmp_path):
-    data = b"a,b\nx,1\nx," + b"q" * (lines.LONGEST_READ + 9) + b"\nx\xff,1\ny,2"
+    data = b"a,b\nx,1\nx," + b"q" * (files.LONGEST_READ + 9) + b"\nx\xff,1\ny,2"
     (tmp_path / "t.csv").write_bytes(data)
     assert found(tmp_path / "t.csv") == expected(data) == {None: 2, Reason.LONG: 1, Reason.ENCODING: 1}
 

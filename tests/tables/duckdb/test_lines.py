@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import dpselect
 from dpselect.errors import InvalidValue
-from dpselect.tables.duckdb import lines
-from dpselect.tables.duckdb.connections import connect
+from dpselect.tables.duckdb import files
+from dpselect.tables.duckdb.source import connect
 from dpselect.tables.spark import workers as csv_lines
 from tests.tables.looking import counts, places
 
@@ -43,12 +43,12 @@ MALFORMED = {
     "long": b"x," + b"q" * 3_000_000 + b",",
     "long and quoted": b'x,"' + b"q" * 3_000_000,
     "longer than a buffer": b"x," + b"q" * 33_000_000 + b",",
-    "as long as no row may be": b"x," + b"q" * (lines.LONGEST_LINE - 2),
-    "as long, in quotation marks": b'x,"' + b"q" * (lines.LONGEST_LINE - 4) + b'"',
-    "as long, before a unit separator": b"x," + b"q" * (lines.LONGEST_LINE - 2) + b"\x1f",
-    "long quotation marks": b'"' * (lines.LONGEST_LINE - 1),
+    "as long as no row may be": b"x," + b"q" * (files.LONGEST_LINE - 2),
+    "as long, in quotation marks": b'x,"' + b"q" * (files.LONGEST_LINE - 4) + b'"',
+    "as long, before a unit separator": b"x," + b"q" * (files.LONGEST_LINE - 2) + b"\x1f",
+    "long quotation marks": b'"' * (files.LONGEST_LINE - 1),
     "long empty fields": b'"",' * 20_000,
-    "long delimiters": b"," * (lines.LONGEST_LINE - 1),
+    "long delimiters": b"," * (files.LONGEST_LINE - 1),
 }
 ENDS = {"LF": b"\n", "CRLF": b"\r\n"}
 
@@ -72,7 +72,7 @@ def rows_of(tmp_path_factory):
 
     def read(data):
         path.write_bytes(data)
-        return connection.execute(lines.rows(",", ["a", "b"]), {"paths": [str(path)]}).fetchall()
+        return connection.execute(files.csv_rows(",", ["a", "b"]), {"paths": [str(path)]}).fetchall()
 
     return read
 
@@ -150,7 +150,7 @@ def model(data):
     found = []
     for line in re.split(rb"[\r\n]", data)[1:]:
         read = line.partition(b"\x1f")[0]
-        if len(read) >= lines.LONGEST_LINE:
+        if len(read) >= files.LONGEST_LINE:
             continue
         try:
             fields = fields_of(read.decode())
@@ -193,7 +193,7 @@ def test_lines_of_any_number_of_fields_are_split_as_the_rules_say(texts, delimit
 def split_by_engine(written, delimiter, names):
     connection = connect()
     connection.register("lines", pa.table({"line": pa.array(written, pa.string())}))
-    return connection.execute(lines.rows_of("lines", delimiter, names, names)).fetchall()
+    return connection.execute(files.rows_of("lines", delimiter, names, names)).fetchall()
 
 
 @pytest.mark.parametrize("number", [2, 3, 999, 1_001, 1_002, 1_500])
@@ -216,36 +216,36 @@ FIRST_FIELDS = [(b"", b""), (b'"', b'",1')]
 )
 def test_lines_near_the_longest_are_read_as_the_rules_say(mark, around, rows_of, rows_of_workers):
     start, end = around
-    for size in range(lines.LONGEST_LINE - 2, lines.LONGEST_LINE + 2):
+    for size in range(files.LONGEST_LINE - 2, files.LONGEST_LINE + 2):
         times, rest = divmod(size - len(start + end), len(mark))
         data = b"\n".join([b"a,b", *GOOD, start + mark * times + b"q" * rest + end, *GOOD])
         assert rows_of(data) == model(data)
-        if size in (lines.LONGEST_LINE - 1, lines.LONGEST_LINE):
+        if size in (files.LONGEST_LINE - 1, files.LONGEST_LINE):
             assert rows_of_workers(data) == model(data)
 
 
 @pytest.mark.parametrize("blank", [b"\n", b"\r", b"\r\n"])
 def test_blank_lines_do_not_hide_the_row_behind_them(blank, rows_of, rows_of_workers):
     """The engine counts them as part of that line, up to a limit of its own."""
-    data = b"a,b\nx,1\n" + blank * 100_000 + b"y," + b"q" * (lines.LONGEST_LINE - 3) + b"\nz,3"
+    data = b"a,b\nx,1\n" + blank * 100_000 + b"y," + b"q" * (files.LONGEST_LINE - 3) + b"\nz,3"
     assert [a for a, _ in rows_of(data)] == ["x", "y", "z"]
     assert rows_of_workers(data) == rows_of(data)
 
 
 def test_a_long_line_is_left_out_before_it_is_looked_at():
     """The query tests the length itself, and does not rely on the reader of the file."""
-    kept, left_out = ("x," + "q" * (size - 2) for size in (lines.LONGEST_LINE - 1, lines.LONGEST_LINE))
+    kept, left_out = ("x," + "q" * (size - 2) for size in (files.LONGEST_LINE - 1, files.LONGEST_LINE))
     assert [len(row[1]) for row in split_by_engine([left_out, kept], ",", ["a", "b"])] == [len(kept) - 2]
-    query = lines.rows_of("lines", ",", ["a", "b"], ["a", "b"])
+    query = files.rows_of("lines", ",", ["a", "b"], ["a", "b"])
     costly = [query.index(function) for function in ("regexp_", "string_split", "list_transform", "contains")]
-    assert query.index(f"strlen(line) >= {lines.LONGEST_LINE}") < min(costly)
+    assert query.index(f"strlen(line) >= {files.LONGEST_LINE}") < min(costly)
 
 
 def test_a_line_is_split_once():
     """Conditions on the columns do not repeat the splitting, as they do where the engine pushes them down."""
     connection = connect()
     connection.register("lines", pa.table({"line": ["x,1"]}))
-    rows = lines.rows_of("lines", ",", ["a", "b"], ["a", "b"])
+    rows = files.rows_of("lines", ",", ["a", "b"], ["a", "b"])
     query = f"SELECT a, count(DISTINCT b) FROM ({rows}) WHERE a IS NOT NULL AND b <> 'z' GROUP BY a"
 
     def plan():

@@ -15,8 +15,8 @@ import pytest
 
 import dpselect
 from dpselect.errors import EngineFailure
-from dpselect.tables.duckdb import connections as spill
-from dpselect.tables.duckdb.connections import connect
+from dpselect.tables.duckdb import source as spill
+from dpselect.tables.duckdb.source import connect
 from dpselect.tables.spark.workers import connect_in_worker
 
 pytestmark = pytest.mark.slow
@@ -28,7 +28,7 @@ LOCKED = pytest.mark.skipif(os.name != "posix", reason="Windows has no locks of 
 # Every program has the folder `temporary` as that of its system, and `working` as that in which it runs.
 SPILL = f"""
 import json, os, signal, sys
-from dpselect.tables.duckdb.connections import connect
+from dpselect.tables.duckdb.source import connect
 
 WHERE = {WHERE!r}
 
@@ -134,7 +134,7 @@ def test_a_forked_child_has_a_folder_of_its_own(end, run, tmp_path):
 import subprocess
 def folder():
     return os.path.dirname(spill_path())
-from dpselect.tables.duckdb.connections import spill_path
+from dpselect.tables.duckdb.source import spill_path
 parent, (reader, writer) = folder(), os.pipe()
 if not os.fork():
     os.write(writer, folder().encode())
@@ -142,7 +142,7 @@ if not os.fork():
 os.close(writer)
 os.wait()
 child = os.read(reader, 1000).decode()
-start = "from dpselect.tables.duckdb.connections import connect; connect()"
+start = "from dpselect.tables.duckdb.source import connect; connect()"
 subprocess.run([sys.executable, "-c", start], check=True)
 print(json.dumps([parent != child, os.path.isdir(parent), os.path.isdir(child)]))
 """

@@ -18,8 +18,7 @@ import duckdb
 from dpselect.questions.rows import Individuals
 from dpselect.tables.checks import MOST_EXAMPLES, Check, Notation, Notice, Reading, Reason, check_from
 from dpselect.tables.domains import counted_item
-from dpselect.tables.duckdb import lines, places
-from dpselect.tables.duckdb.files import CSVFiles
+from dpselect.tables.duckdb.files import LONGEST_READ, CSVFiles, csv_lines, line_fault, pattern_of
 from dpselect.tables.duckdb.source import Query, Source, read
 from dpselect.tables.duckdb.values import (
     CANDIDATES,
@@ -27,17 +26,19 @@ from dpselect.tables.duckdb.values import (
     cast_groups,
     columns_of_groups,
     columns_of_list,
+    compared_digits,
     form_of,
     forms_of,
+    grid_item,
     identifier,
+    is_between,
     listed,
     listed_groups,
     members_equal,
     present,
     value_of,
 )
-from dpselect.tables.kinds import Column, Kind
-from dpselect.tables.spans import Span
+from dpselect.tables.kinds import Column, Kind, Span
 
 # What is made: all rows, their different texts, and people.
 _ROWS, _TEXTS, _PEOPLE = "dpselect_checked", "dpselect_texts", "dpselect_people"
@@ -124,7 +125,7 @@ def _classified(source: str, reading: Reading, individuals: Individuals) -> str:
         stored["person"] = _stored("CAST(person AS VARCHAR)")
     for i, kind in enumerate(() if groups is None else groups.kinds):
         stored[f"member{i}"] = _stored(f"member{i}") if kind is Kind.TEXT else f"member{i}"
-    between = "false" if reading.grid is None else places.is_between(column, reading.grid)
+    between = "false" if reading.grid is None else is_between(column, reading.grid)
     stored["between_steps"] = f"coalesce({between} AND NOT (below OR above), false)"
     kept = [f"CASE {reason} END AS reason", *(f"{expression} AS {name}" for name, expression in stored.items())]
     return f"SELECT {', '.join(kept)} FROM (SELECT {inner} FROM ({source})) {join}"
@@ -136,7 +137,7 @@ def _value(reading: Reading) -> tuple[str, str]:
         return form_of(column, reading.values.kind).value, "candidate.place IS NOT NULL"
     if reading.domain is not None:
         return reading.domain.form(column).value, reading.domain.condition("item")
-    return (counted_item(column, None) if reading.grid is None else places.item(column, reading.grid)), "true"
+    return (counted_item(column, None) if reading.grid is None else grid_item(column, reading.grid)), "true"
 
 
 def _written(column: Column) -> str:
@@ -171,7 +172,7 @@ def _outside(column: Column, grid: Span) -> tuple[str, str]:
         type_ = column.type if grid.bits and column.kind is Kind.FLOAT else "DOUBLE"
         low, high = (f"CAST('{end!r}' AS {type_})" for end in grid.ends)
         return f"CAST({x} AS {type_}) < {low}", f"CAST({x} AS {type_}) > {high}"
-    type_ = "HUGEINT" if column.kind is Kind.INTEGER else f"DECIMAL(38,{places.compared_digits(column, grid)})"
+    type_ = "HUGEINT" if column.kind is Kind.INTEGER else f"DECIMAL(38,{compared_digits(column, grid)})"
     exponent = "" if column.kind is Kind.INTEGER else f"e-{grid.digits}"
     low, high = (f"CAST('{units}{exponent}' AS {type_})" for units in (grid.first, grid.last))
     if not column.is_text:
@@ -221,10 +222,10 @@ def _faults_of_lines(source: Source, cursor: duckdb.DuckDBPyConnection) -> dict[
         return {}
     delimiter, names = source.header
     query = (
-        f"SELECT {lines.line_fault(delimiter, len(names))} AS fault, count(*) FROM {lines.lines()}"
+        f"SELECT {line_fault(delimiter, len(names))} AS fault, count(*) FROM {csv_lines()}"
         " WHERE line IS NOT NULL GROUP BY fault"
     )
-    found = dict(cursor.execute(query, lines.bound(source.files)).fetchall())
+    found = dict(cursor.execute(query, {"paths": list(map(pattern_of, source.files))}).fetchall())
     total, encoding, empty = map(sum, zip(*(_lines_of_file(path) for path in source.files), strict=True))
     # What DuckDB did not return and is not UTF-8's fault is beyond its limit. A line that begins with the separator is
     # read as an empty one.
@@ -259,12 +260,12 @@ def _blocks(file: BinaryIO) -> Iterator[bytes]:
         whole = rest + block
         end = max(whole.rfind(b"\n"), whole.rfind(b"\r")) + 1
         yield whole[:end]
-        rest = whole[end:][: lines.LONGEST_READ + 1]
+        rest = whole[end:][: LONGEST_READ + 1]
     yield rest
 
 
 def _is_readable(line: bytes) -> bool:
-    return len(line) <= lines.LONGEST_READ
+    return len(line) <= LONGEST_READ
 
 
 def _is_utf8(text: bytes) -> bool:

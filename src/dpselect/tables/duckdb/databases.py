@@ -37,8 +37,7 @@ import duckdb
 from dpselect._messages import install_command
 from dpselect._validate import withheld
 from dpselect.errors import InvalidValue, MissingExtra
-from dpselect.tables.duckdb.connections import connect_file
-from dpselect.tables.duckdb.source import ROWS, Cursor, Query, Source, check_names, check_same, registered
+from dpselect.tables.duckdb.source import ROWS, Cursor, Query, Source, check_names, check_same, connect_file, registered
 from dpselect.tables.duckdb.values import column_of, identifier
 from dpselect.tables.files import Database, System, Watch
 

@@ -22,11 +22,9 @@ from dpselect.selection.finding import Finding
 from dpselect.tables.candidates import Groups, Values
 from dpselect.tables.checks import Check, Reading
 from dpselect.tables.domains import Domain, counted_form, counted_item
-from dpselect.tables.duckdb import checks, places
-from dpselect.tables.duckdb.connections import connect, progress_shown
-from dpselect.tables.duckdb.content import of_source
+from dpselect.tables.duckdb import checks
 from dpselect.tables.duckdb.files import Keeper, index_of, source_of
-from dpselect.tables.duckdb.source import Query, read, schema
+from dpselect.tables.duckdb.source import Query, connect, of_source, progress_shown, read, schema
 from dpselect.tables.duckdb.values import (
     CANDIDATES,
     GROUPS,
@@ -38,14 +36,16 @@ from dpselect.tables.duckdb.values import (
     different_values,
     form_of,
     forms_of,
+    grid_item,
     identifier,
+    is_small,
     listed,
     listed_groups,
+    located,
     members_equal,
     present,
 )
-from dpselect.tables.kinds import Column
-from dpselect.tables.spans import Span
+from dpselect.tables.kinds import Column, Span
 
 
 def counting(
@@ -114,8 +114,8 @@ def tallying(
 
 def placing(source: str, column: Column, grid: Span, individuals: Individuals, max_rows: int | None = None) -> str:
     """Individuals for each place of the grid (in each group), in ascending order."""
-    facts, kept = _facts(source, places.item(column, grid), individuals, item="item", join="")
-    small, standing = places.is_small(column, grid), kept
+    facts, kept = _facts(source, grid_item(column, grid), individuals, item="item", join="")
+    small, standing = is_small(column, grid), kept
     if individuals.person is not None:
         standing = f"({_medians(kept, small) if max_rows is None else _kept_rows(kept, max_rows)})"
     group = "" if individuals.groups is None else "grp, "
@@ -236,7 +236,7 @@ class DuckDBEngine:
             salted=individuals.person is not None,
         )
         if "item" in found:
-            place, between = places.located(found["item"], column, grid)
+            place, between = located(found["item"], column, grid)
         else:
             place, between = found["place"], found["behind"] != 0
         data = Places(place, between, found["individuals"])

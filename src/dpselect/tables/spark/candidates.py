@@ -16,7 +16,7 @@ from dpselect._validate import withheld
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue
 from dpselect.release import repr_digest
 from dpselect.tables.candidates import Values, check_other_text, other_is_listed, other_of_another_kind
-from dpselect.tables.duckdb.connections import connect
+from dpselect.tables.duckdb.source import connect
 from dpselect.tables.duckdb.values import form_of, keys_of, same_value, value_of
 from dpselect.tables.kinds import Column, Kind
 from dpselect.tables.spark.queries import Keyed, called, typed

@@ -38,11 +38,9 @@ from dpselect.questions.rows import Individuals, Levels, Places, Tally, counted,
 from dpselect.selection.finding import Finding
 from dpselect.tables.candidates import Values
 from dpselect.tables.domains import Domain, counted_form
-from dpselect.tables.duckdb import places
-from dpselect.tables.duckdb.connections import connect
-from dpselect.tables.duckdb.values import Form, different_values, keys_of
-from dpselect.tables.kinds import Column
-from dpselect.tables.spans import Span
+from dpselect.tables.duckdb.source import connect
+from dpselect.tables.duckdb.values import Form, different_values, keys_of, located
+from dpselect.tables.kinds import Column, Span
 from dpselect.tables.spark import queries
 from dpselect.tables.spark.candidates import FrameValues, frame_values
 from dpselect.tables.spark.session import check_workers
@@ -250,6 +248,6 @@ def _in_list_order(candidates: Values) -> Any:
 
 def _located(items: pa.ChunkedArray, column: Column, grid: Span) -> tuple[Lengths, Flags]:
     if pa.types.is_int64(items.type):
-        return places.located(items.to_numpy(), column, grid)
+        return located(items.to_numpy(), column, grid)
     wide = [int(item) for item in items.to_pylist() if isinstance(item, Decimal)]
     return np.array([item >> 1 for item in wide], np.uint64), np.array([item & 1 for item in wide], bool)

@@ -18,11 +18,9 @@ from pyspark.sql import functions as F  # noqa: N812 - the usual name
 from dpselect.questions.rows import Individuals
 from dpselect.tables.candidates import Groups, Values
 from dpselect.tables.domains import Domain, counted_form, counted_item
-from dpselect.tables.duckdb import places
-from dpselect.tables.duckdb.connections import connect
-from dpselect.tables.duckdb.values import form_of, keys_of, keys_of_groups, present
-from dpselect.tables.kinds import Column, Kind
-from dpselect.tables.spans import Span
+from dpselect.tables.duckdb.source import connect
+from dpselect.tables.duckdb.values import form_of, grid_item, is_small, keys_of, keys_of_groups, present
+from dpselect.tables.kinds import Column, Kind, Span
 from dpselect.tables.spark.source import Rows
 from dpselect.tables.spark.workers import Reader
 
@@ -64,8 +62,8 @@ class Reading:
     def as_place(column: Column, grid: Span) -> "Reading":
         """Find the position on a grid. A position of more than 64 bits is a decimal."""
         local = called(column, "item")
-        small = places.is_small(local, grid)
-        place = f"CAST({places.item(local, grid)} AS {'BIGINT' if small else 'DECIMAL(38,0)'})"
+        small = is_small(local, grid)
+        place = f"CAST({grid_item(local, grid)} AS {'BIGINT' if small else 'DECIMAL(38,0)'})"
         return Reading(local, place, "bigint" if small else "decimal(38,0)")
 
 

@@ -16,10 +16,8 @@ from pyspark.sql import types as spark
 
 from dpselect._validate import withheld
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue
-from dpselect.tables.duckdb import content
-from dpselect.tables.duckdb.connections import connect
 from dpselect.tables.duckdb.files import CSVFiles, ParquetFiles, files_source, source_of
-from dpselect.tables.duckdb.source import Query, Source, read, schema
+from dpselect.tables.duckdb.source import Query, Source, connect, of_source, of_sums, read, schema
 from dpselect.tables.duckdb.values import column_of, identifier, is_wide
 from dpselect.tables.files import Listing, check_once, files_of
 from dpselect.tables.kinds import Column, Kind
@@ -55,7 +53,7 @@ class Rows:
     def content(self, columns: Sequence[Column]) -> str:
         """Return a digest of the rows of these columns, or of their files."""
         if self._source is not None:
-            return content.of_source(self._source, connect(), columns)
+            return of_source(self._source, connect(), columns)
         raise NotImplementedError
 
 
@@ -86,7 +84,7 @@ class FrameRows(Rows):
         digests = given.select(F.md5(fields.cast("binary")).alias("digest"))
         # 15 hexadecimal digits are a 60-bit number, and a sum of decimals has ten more digits.
         parts = (F.conv(F.substring("digest", first, 15), 16, 10).cast("decimal(20,0)") for first in (1, 16))
-        return content.of_sums(columns, digests.agg(F.count(F.lit(1)), *map(F.sum, parts)).collect())
+        return of_sums(columns, digests.agg(F.count(F.lit(1)), *map(F.sum, parts)).collect())
 
     def _plain(self, place: int) -> Expression:
         # Text is compared byte by byte, regardless of its collation. Timestamps without a time zone are in UTC,

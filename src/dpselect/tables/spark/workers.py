@@ -23,8 +23,8 @@ from dpselect.errors import EngineFailure
 from dpselect.mechanisms.summary import COLUMNS, ROWS, Summary, gathered
 from dpselect.selection.draws import Draws
 from dpselect.selection.finding import Finding
-from dpselect.tables.duckdb import lines
-from dpselect.tables.duckdb.connections import connect
+from dpselect.tables.duckdb.files import LONGEST_LINE, LONGEST_READ, rows_of
+from dpselect.tables.duckdb.source import connect
 from dpselect.tables.duckdb.values import identifier
 
 _BYTES = "dpselect_bytes"
@@ -64,7 +64,7 @@ _RANGE = 32 * 2**20
 _BLOCK = 4 * 2**20
 _LINE_END = re.compile(b"[\r\n]")
 _SEPARATOR = b"\x1f"
-_KEPT = lines.LONGEST_READ
+_KEPT = LONGEST_READ
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class LineReader:
     def _rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         connection = connect_in_worker()
         others = {key: f"folder{i}" for i, key in enumerate(self.folders)}
-        query = lines.rows_of("dpselect_lines", self.delimiter, self.names, self.wanted, others)
+        query = rows_of("dpselect_lines", self.delimiter, self.names, self.wanted, others)
         for batch in batches:
             for number in batch[0].to_pylist():
                 for found in lines_in(self.ranges[number]):
@@ -136,7 +136,7 @@ def lines_in(range_: Range) -> Iterator[list[bytes]]:
             if not block:  # the last line of the file has no end
                 whole, rest = [rest], b""
             started = map(_before_separator, _started(whole, position - len(rest), range_.stop))
-            yield [line for line in started if len(line) < lines.LONGEST_LINE]
+            yield [line for line in started if len(line) < LONGEST_LINE]
             if not block:
                 return
             # Of a line that is too long to count, enough is kept to recognise it.
@@ -160,7 +160,7 @@ def _started(whole: list[bytes], position: int, stop: int | None) -> Iterator[by
     while stop is not None and kept and position - len(whole[kept - 1]) - 1 >= stop:
         kept -= 1
         position -= len(whole[kept]) + 1
-    return (line for line in whole[:kept] if 0 < len(line) < lines.LONGEST_READ)
+    return (line for line in whole[:kept] if 0 < len(line) < LONGEST_READ)
 
 
 def _before_separator(line: bytes) -> bytes:
