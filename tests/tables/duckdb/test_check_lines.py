@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import dpselect
 from dpselect.tables import Reason
-from dpselect.tables.duckdb import checks, files
+from dpselect.tables.duckdb import files
 from tests.tables.duckdb.test_lines import ENDS, GOOD, MALFORMED, PIECES, fields_of
 
 
@@ -86,8 +86,8 @@ def test_blocks_of_a_file_are_cut_between_lines(tmp_path, monkeypatch):
     lines = [b"x,1", b"x\xff,1", b"\x1fx", b"", b"y" * 50, b"\xc3\xa9,1", b"z\xc3,2", b"x,1"]
     (tmp_path / "t.csv").write_bytes(b"a,b\n" + b"\r\n".join(lines))
     for size in range(1, 70):
-        monkeypatch.setattr(checks, "_BLOCK", size)
-        assert checks._lines_of_file(tmp_path / "t.csv") == (7, 2, 1)
+        monkeypatch.setattr(files, "_BLOCK", size)
+        assert files._lines_of_file(tmp_path / "t.csv") == (7, 2, 1)
 
 
 def test_folders(tmp_path):

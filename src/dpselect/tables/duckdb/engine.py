@@ -19,10 +19,10 @@ from dpselect.questions.methods import Method
 from dpselect.questions.rows import Individuals, Levels, Places, Tally, counted, places_of_groups
 from dpselect.selection.draws import Draws
 from dpselect.selection.finding import Finding
+from dpselect.tables import checks
 from dpselect.tables.candidates import Groups, Values
 from dpselect.tables.checks import Check, Reading
 from dpselect.tables.domains import Domain, counted_form, counted_item
-from dpselect.tables.duckdb import checks
 from dpselect.tables.duckdb.files import Keeper, index_of, source_of
 from dpselect.tables.duckdb.source import Query, connect, of_source, progress_shown, read, schema
 from dpselect.tables.duckdb.values import (

@@ -45,13 +45,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import duckdb
 
 from dpselect._messages import install_command
 from dpselect._validate import withheld
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue, MissingExtra
+from dpselect.tables.checks import Reason
 from dpselect.tables.duckdb.source import (
     ROWS,
     UNREADABLE,
@@ -117,7 +118,7 @@ class CSVFiles(_Files):
 
     def __init__(self, listing: Listing) -> None:
         watch = Watch(listing.paths, partial(_common_header, listing.paths))
-        self.header = self.delimiter, self.names = watch.facts
+        self.delimiter, self.names = watch.facts
         super().__init__(listing, watch, self.names)
         text = csv_rows(self.delimiter, self.names, self._option, self._join, self._folders)
         self._query = Query(text, self._parameters)
@@ -127,6 +128,23 @@ class CSVFiles(_Files):
 
     def rows(self, cursor: Cursor, names: Sequence[str] | None) -> AbstractContextManager[Query]:  # noqa: ARG002 - as of Source
         return nullcontext(self._query)
+
+    def left_out(self, cursor: Cursor) -> dict[Reason, int]:
+        query = (
+            f"SELECT {line_fault(self.delimiter, len(self.names))} AS fault, count(*) FROM {csv_lines()}"
+            " WHERE line IS NOT NULL GROUP BY fault"
+        )
+        found = dict(cursor.execute(query, {"paths": self._parameters["paths"]}).fetchall())
+        total, encoding, empty = map(sum, zip(*map(_lines_of_file, self.files), strict=True))
+        # What DuckDB did not return and is not UTF-8's fault is beyond its limit. A line that begins with the separator
+        # is read as an empty one.
+        beyond = total - sum(found.values()) - encoding - empty
+        return {
+            Reason.ENCODING: encoding,
+            Reason.LONG: found.get(Reason.LONG.name, 0) + beyond,
+            Reason.QUOTES: found.get(Reason.QUOTES.name, 0),
+            Reason.FIELDS: found.get(Reason.FIELDS.name, 0) + empty,
+        }
 
 
 def _common_header(paths: Sequence[Path]) -> tuple[str, list[str]]:
@@ -379,8 +397,7 @@ class Keeper(Source):
 
 
 def _can_be_kept(source: CSVFiles) -> bool:
-    is_compressed = any(path.name.lower().endswith(".gz") for path in source.files)
-    return len(source.names) <= _MOST_COLUMNS and not is_compressed
+    return len(source.names) <= _MOST_COLUMNS and not any(map(_is_compressed, source.files))
 
 
 # Lines of CSV files.
@@ -392,7 +409,7 @@ _DELIMITERS = ",;\t|"
 _LONGEST_HEADER = 1_000_000
 
 
-_SEPARATOR = "\x1f"
+_SEPARATOR, _BYTE = "\x1f", b"\x1f"
 
 
 LONGEST_LINE = 65_536
@@ -409,34 +426,28 @@ _MOST_REPEATS = 1_000
 
 def header_of(path: Path) -> tuple[str, list[str]]:
     """The delimiter and the column names of a CSV file, both from its first line, which is public."""
-    opener = gzip.open if path.name.lower().endswith(".gz") else open
 
     def first_line() -> str:
-        with opener(path, "rb") as file:
+        with _opened(path) as file:
             return file.readline(_LONGEST_HEADER).decode("utf-8-sig").rstrip("\r\n")
 
-    remedy = "save it as CSV in UTF-8, or as Parquet"
-    unreadable = InvalidValue(f"{shown(path)}: this is not a CSV file in UTF-8: {remedy}")
+    where = shown(path)
+    unreadable = InvalidValue(f"{where}: this is not a CSV file in UTF-8: save it as CSV in UTF-8, or as Parquet")
     line = withheld(first_line, unreadable, (UnicodeDecodeError, EOFError, OSError, zlib.error))
     outside = "".join(line.split('"')[::2])  # outside quotation marks
     delimiter = max(_DELIMITERS, key=outside.count)
-    try:
+    names: list[str] = []
+    with suppress(csv.Error):
         names = next(csv.reader([line], delimiter=delimiter, strict=True), [])
-    except csv.Error:
-        names = []
-    _check_names(names, path)
-    return delimiter, names
-
-
-def _check_names(names: Sequence[str], path: Path) -> None:
     # Names that look like data are not shown: a file without a header would reveal its first row.
-    if not all(name.strip() and name.isprintable() for name in names) or not names:
-        raise InvalidValue(f"{shown(path)}: the first line must be a header with a name for each column: add one")
-    if any(_is_number(name) for name in names):
-        raise InvalidValue(f"{shown(path)}: the first line holds numbers, not names of columns: add a header line")
-    if len({name.lower() for name in names}) != len(names):
+    if not names or not all(name.strip() and name.isprintable() for name in names):
+        raise InvalidValue(f"{where}: the first line must be a header with a name for each column: add one")
+    if any(map(_is_number, names)):
+        raise InvalidValue(f"{where}: the first line holds numbers, not names of columns: add a header line")
+    if len(set(map(str.lower, names))) != len(names):
         same = "two columns have the same name (upper and lower case are the same)"
-        raise InvalidValue(f"{shown(path)}: {same}: rename one")
+        raise InvalidValue(f"{where}: {same}: rename one")
+    return delimiter, names
 
 
 def _is_number(name: str) -> bool:
@@ -488,13 +499,13 @@ def rows_of(
 
 
 def line_fault(delimiter: str, number: int) -> str:
-    """Why a line that was read is left out: 'long', 'quotes' or 'fields'; NULL if it has this many fields."""
+    """The name of the reason for which a line that was read is left out; NULL if it has this many fields."""
     plain = f"WHEN NOT contains(line, '\"') THEN len(string_split(line, '{delimiter}'))"
     fields = f"CASE {plain} ELSE len({_unquoted(delimiter)}) END"
     return (
-        f"CASE WHEN strlen(line) >= {LONGEST_LINE} THEN 'long'"
-        f" WHEN contains(line, '\"') AND NOT {_is_well_formed(delimiter)} THEN 'quotes'"
-        f" WHEN {fields} <> {number} THEN 'fields' END"
+        f"CASE WHEN strlen(line) >= {LONGEST_LINE} THEN '{Reason.LONG.name}'"
+        f" WHEN contains(line, '\"') AND NOT {_is_well_formed(delimiter)} THEN '{Reason.QUOTES.name}'"
+        f" WHEN {fields} <> {number} THEN '{Reason.FIELDS.name}' END"
     )
 
 
@@ -522,3 +533,49 @@ def _unquoted(delimiter: str) -> str:
         f"list_transform({fields}, lambda field:"
         f" CASE WHEN starts_with(field, '{delimiter}\"') THEN {inside} ELSE field[2:] END)"
     )
+
+
+# What DuckDB's reader drops by itself (lines that are not UTF-8, or beyond its limit) is counted from the bytes.
+_BLOCK = 4_000_000
+
+
+def _opened(path: Path) -> BinaryIO:
+    return cast("BinaryIO", (gzip.open if _is_compressed(path) else open)(path, "rb"))
+
+
+def _is_compressed(path: Path) -> bool:
+    return path.name.lower().endswith(".gz")
+
+
+def _lines_of_file(path: Path) -> tuple[int, int, int]:
+    # How many lines there are, and how many of those that DuckDB reads are not UTF-8, or begin with the separator.
+    total = encoding = empty = 0
+    with _opened(path) as file:
+        file.readline()
+        for block in _blocks(file):
+            lines = [line for line in block.replace(b"\r", b"\n").split(b"\n") if line]
+            total += len(lines)
+            if _BYTE in block or not _is_utf8(block):
+                readable = [line for line in lines if len(line) <= LONGEST_READ]
+                encoding += sum(not _is_utf8(line.partition(_BYTE)[0]) for line in readable)
+                empty += sum(line.startswith(_BYTE) for line in readable)
+    return total, encoding, empty
+
+
+def _blocks(file: BinaryIO) -> Iterator[bytes]:
+    # Of a line that is too long for DuckDB, a block has only the beginning.
+    rest = b""
+    while block := file.read(_BLOCK):
+        whole = rest + block
+        end = max(whole.rfind(b"\n"), whole.rfind(b"\r")) + 1
+        yield whole[:end]
+        rest = whole[end:][: LONGEST_READ + 1]
+    yield rest
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -31,7 +31,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from multiprocessing.util import Finalize
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import duckdb
 
@@ -40,6 +40,9 @@ from dpselect._validate import is_unicode, withheld
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue
 from dpselect.tables.duckdb.values import column_of, identifier, value_of
 from dpselect.tables.kinds import Column, Kind
+
+if TYPE_CHECKING:
+    from dpselect.tables.checks import Reason
 
 Cursor: TypeAlias = duckdb.DuckDBPyConnection
 _Read = TypeVar("_Read")
@@ -74,6 +77,10 @@ class Source:
         # No value of a row makes the query fail. Databases are checked again, in the transaction in which they are
         # read.
         raise NotImplementedError
+
+    def left_out(self, cursor: Cursor) -> Mapping["Reason", int]:  # noqa: ARG002 - for CSV
+        """Return how many lines of the source are no rows, for each reason."""
+        return {}
 
     def quick(self, names: Sequence[str]) -> Query | None:  # noqa: ARG002 - for Parquet
         """Return a faster query for the same rows, on which DuckDB may fail; None if there is none."""
