@@ -24,7 +24,7 @@ from dpselect.tables import files
 from dpselect.tables.candidates import public_values
 from dpselect.tables.duckdb import engine as duckdb_engine
 from dpselect.tables.duckdb import files as duckdb_source
-from dpselect.tables.duckdb.values import cast_groups, cast_list, columns_of_list, forms_of
+from dpselect.tables.duckdb.values import cast_list, columns_of, forms_of
 from dpselect.tables.spark import engine as spark_engine
 from dpselect.tables.spark import queries as spark_queries
 from tests import spark
@@ -93,12 +93,15 @@ def equal_groups_allowed(monkeypatch):
 
     def every_key(values, form, connection):
         cursor = connection.cursor()
-        cursor.register("every_item", columns_of_list(values, form))
-        cast = cast_list("every_item", form)
+        cursor.register("every_item", columns_of([values], {"value": form}))
+        cast = cast_list("every_item", {"value": form})
         return cursor.sql(f"SELECT place, {form.key('value')} AS key FROM ({cast})").to_arrow_table()
 
     def every_group(groups, connection):
-        keys = [every_key(own, form, connection) for own, form in zip(groups.members, forms_of(groups), strict=True)]
+        keys = [
+            every_key(own, form, connection)
+            for own, form in zip(groups.members, forms_of(groups).values(), strict=True)
+        ]
         names = [f"member{i}" for i in range(len(keys))]
         return pa.table([keys[0]["place"], *(own["key"] for own in keys)], ["grp", *names])
 
@@ -107,7 +110,6 @@ def equal_groups_allowed(monkeypatch):
             engine, "different_values", lambda values, column, _, name: public_values(values, column, name)
         )
     monkeypatch.setattr(duckdb_engine, "listed", cast_list)
-    monkeypatch.setattr(duckdb_engine, "listed_groups", cast_groups)
     monkeypatch.setattr(spark_queries, "keys_of", every_key)
     monkeypatch.setattr(spark_queries, "keys_of_groups", every_group)
 

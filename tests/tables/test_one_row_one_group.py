@@ -23,7 +23,7 @@ import dpselect
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.tables.candidates import Groups, public_values
 from dpselect.tables.duckdb import engine as duckdb_engine
-from dpselect.tables.duckdb.values import cast_groups
+from dpselect.tables.duckdb.values import cast_list
 from dpselect.tables.kinds import Column, Kind
 from dpselect.tables.table import GroupedTable, _made
 from tests import spark
@@ -256,7 +256,7 @@ def test_candidates_of_a_frame_that_are_one_value_are_refused(engine):
 
 def test_without_the_walls_a_row_counts_often(monkeypatch):
     """The tests above can fail: where the statement joins the list as it is, one row is in many groups."""
-    monkeypatch.setattr(duckdb_engine, "listed_groups", cast_groups)
+    monkeypatch.setattr(duckdb_engine, "listed", cast_list)
     base = float(np.float32(0.1))
     near = [base, math.nextafter(base, 1), math.nextafter(base, 0)]
     assert numbers_of_groups(unchecked(table_of("float", [base]), near), 1) == [3]

@@ -21,9 +21,8 @@ from dpselect.tables.domains import Domain, counted_item
 from dpselect.tables.duckdb.values import (
     CANDIDATES,
     GROUPS,
-    cast_groups,
-    columns_of_groups,
-    columns_of_list,
+    cast_list,
+    columns_of,
     compared_digits,
     form_of,
     forms_of,
@@ -31,7 +30,6 @@ from dpselect.tables.duckdb.values import (
     identifier,
     is_between,
     listed,
-    listed_groups,
     members_equal,
     present,
     value_of,
@@ -367,9 +365,9 @@ def checked(source: "Source", cursor: "Cursor", reading: Reading, individuals: I
 
     if reading.values is not None:
         form = form_of(reading.column, reading.values.kind)
-        cursor.register(CANDIDATES, columns_of_list(reading.values, form))
+        cursor.register(CANDIDATES, columns_of([reading.values], {"value": form}))
     if individuals.groups is not None:
-        cursor.register(GROUPS, columns_of_groups(individuals.groups))
+        cursor.register(GROUPS, columns_of(individuals.groups.members, forms_of(individuals.groups)))
 
     def classify(rows: "Query") -> None:
         statement = f"CREATE OR REPLACE TEMP TABLE {_ROWS} AS {_classified(rows.text, reading, individuals)}"
@@ -423,14 +421,15 @@ def _classified(source: str, reading: Reading, individuals: Individuals) -> str:
     if individuals.person is not None:
         reasons.append((Reason.PERSON, "person IS NULL"))
     if groups is not None:
-        selected |= {f"member{i}": form.value for i, form in enumerate(forms_of(groups))}
-        same = members_equal(groups, "public_group")
-        join += f" LEFT JOIN ({listed_groups(GROUPS, groups)}) AS public_group ON {same}"
+        forms = forms_of(groups)
+        selected |= {f"member{i}": form.value for i, form in enumerate(forms.values())}
+        same = members_equal(forms, "public_group")
+        join += f" LEFT JOIN ({listed(GROUPS, forms)}) AS public_group ON {same}"
         reasons.append((Reason.GROUP, "public_group.place IS NULL"))
     if reading.values is not None:
         form = form_of(column, reading.values.kind)
         same = form.equal("item", "candidate.value")
-        join += f" LEFT JOIN ({listed(CANDIDATES, form)}) AS candidate ON {same}"
+        join += f" LEFT JOIN ({listed(CANDIDATES, {'value': form})}) AS candidate ON {same}"
     reasons += [
         (Reason.MISSING, "NOT coalesce(present, false)"),
         (Reason.UNREADABLE, "item IS NULL"),
@@ -587,10 +586,11 @@ def _notices(cursor: "Cursor", reading: Reading, individuals: Individuals) -> li
     if column.is_text:
         notices += _found(cursor, column, f"SELECT * FROM {_TEXTS}", _cases_of(reading), reading.kind, reading)
     groups, person = individuals.groups, individuals.person
-    for i, form in enumerate(() if groups is None else forms_of(groups)):
+    forms = {} if groups is None else forms_of(groups)
+    for i, (name, form) in enumerate(forms.items()):
         if groups is None or form.kind is not Kind.TEXT:
             continue
-        names = f"SELECT value{i} AS value FROM ({cast_groups(GROUPS, groups)})"
+        names = f"SELECT {name} AS value FROM ({cast_list(GROUPS, forms)})"
         texts = (
             f"SELECT member{i} AS written, count(*) AS number FROM {_ROWS}"
             f" WHERE reason = '{Reason.GROUP.name}' AND member{i} IS NOT NULL GROUP BY ALL"
@@ -652,7 +652,7 @@ def _cases_of(reading: Reading) -> list[str]:
     if reading.kind is not None and reading.kind.is_time:
         return [*_cases(_MISSING_WORD, unread), *_cases(_PATTERNS_OF_DATES)]
     if reading.values is not None and reading.kind is Kind.TEXT:
-        candidates = f"SELECT value FROM ({listed(CANDIDATES, form_of(reading.column, Kind.TEXT))})"
+        candidates = f"SELECT value FROM ({listed(CANDIDATES, {'value': form_of(reading.column, Kind.TEXT)})})"
         return _cases_of_near_texts(f"reason = '{Reason.UNLISTED.name}'", candidates)
     if reading.kind is None:
         plain = _cases({_POINT: _POINT_PATTERN, _DATE: _ISO_DATE})

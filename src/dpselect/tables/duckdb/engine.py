@@ -31,8 +31,7 @@ from dpselect.tables.duckdb.values import (
     Columns,
     Form,
     cast_list,
-    columns_of_groups,
-    columns_of_list,
+    columns_of,
     different_values,
     form_of,
     forms_of,
@@ -40,7 +39,6 @@ from dpselect.tables.duckdb.values import (
     identifier,
     is_small,
     listed,
-    listed_groups,
     located,
     members_equal,
     present,
@@ -54,16 +52,16 @@ def counting(
     """Individuals for each candidate (in each group). A person counts once, however many rows they have."""
     # With `max_values`, a person counts for at most so many candidates, in each group. The candidate for other values
     # is one of them, and people count once for it, too.
-    has_other = candidates.other is not None
-    if individuals.groups is None and max_values is None and not has_other:
-        return _counting_of_all(source, column, candidates, individuals)
-    form, item, join = form_of(column, candidates.kind), "candidate.place", "JOIN"
-    value = form.value
-    if has_other:
+    form = form_of(column, candidates.kind)
+    public = f"({listed(CANDIDATES, {'value': form})}) AS candidate ON {form.equal('item', 'candidate.value')}"
+    if individuals.groups is None and max_values is None and candidates.other is None:
+        # Counting all values first is faster in DuckDB than joining every row.
+        return f"SELECT place, individuals FROM ({_of_all(source, form.value, individuals)}) JOIN {public}"
+    value, item, join = form.value, "candidate.place", f"JOIN {public}"
+    if candidates.other is not None:
         value = f"{present(column)} AS present, {value}"
-        other = f"CASE WHEN present THEN {candidates.other_label} END"
-        item, join = f"coalesce(candidate.place, {other})", "LEFT JOIN"
-    join += f" ({listed(CANDIDATES, form)}) AS candidate ON {form.equal('item', 'candidate.value')}"
+        item = f"coalesce(candidate.place, CASE WHEN present THEN {candidates.other_label} END)"
+        join = f"LEFT {join}"
     facts, counted = _facts(source, value, individuals, item=item, join=join)
     if individuals.person is not None:
         counted = _different(counted, max_values)
@@ -84,15 +82,12 @@ def _kept_values(different: str, max_values: int, named: str = "item") -> str:
     return f"SELECT grp, item FROM ({different}) QUALIFY {limit}"
 
 
-def _counting_of_all(source: str, column: Column, candidates: Values, individuals: Individuals) -> str:
-    # Counting all values first is faster in DuckDB than joining every row.
-    person = "" if individuals.person is None else f", {identifier(individuals.person.name)} AS person"
-    form = form_of(column, candidates.kind)
-    values = f"SELECT {form.value} AS item{person} FROM ({source})"
-    number = "count(*)" if individuals.person is None else "count(DISTINCT person)"
-    counted = f"SELECT item, {number} AS individuals FROM ({values}) WHERE item IS NOT NULL GROUP BY item"
-    public = f"({listed(CANDIDATES, form)}) AS candidate ON {form.equal('item', 'candidate.value')}"
-    return f"SELECT place, individuals FROM ({counted}) JOIN {public}"
+def _of_all(source: str, value: str, individuals: Individuals, group: str = "", known: str = "item IS NOT NULL") -> str:
+    person, number = "", "count(*)"
+    if individuals.person is not None:
+        person, number = f", {identifier(individuals.person.name)} AS person", "count(DISTINCT person)"
+    values = f"SELECT {value} AS item{person} FROM ({source})"
+    return f"SELECT {group}item, {number} AS individuals FROM ({values}) WHERE {known} GROUP BY item"
 
 
 def tallying(
@@ -101,11 +96,8 @@ def tallying(
     """Individuals for each value that somebody has (in each group): grp, item, individuals."""
     value = counted_item(column, domain)
     if individuals.groups is None and max_values is None:
-        person = "" if individuals.person is None else f", {identifier(individuals.person.name)} AS person"
-        number = "count(*)" if individuals.person is None else "count(DISTINCT person)"
         known = "item IS NOT NULL" if individuals.person is None else "item IS NOT NULL AND person IS NOT NULL"
-        values = f"SELECT {value} AS item{person} FROM ({source})"
-        return f"SELECT 0 AS grp, item, {number} AS individuals FROM ({values}) WHERE {known} GROUP BY item"
+        return _of_all(source, value, individuals, "0 AS grp, ", known)
     facts, counted = _facts(source, value, individuals, item="item", join="")
     if individuals.person is not None:
         counted = _different(counted, max_values, "hash(item)")
@@ -152,9 +144,10 @@ def _facts(source: str, expression: str, individuals: Individuals, *, item: str,
         conditions.append("person IS NOT NULL")
     groups = individuals.groups
     if groups is not None:
-        selected += [f"{form.value} AS member{i}" for i, form in enumerate(forms_of(groups))]
-        same = members_equal(groups, "public_group")
-        join += f" JOIN ({listed_groups(GROUPS, groups)}) AS public_group ON {same}"
+        forms = forms_of(groups)
+        selected += [f"{form.value} AS member{i}" for i, form in enumerate(forms.values())]
+        same = members_equal(forms, "public_group")
+        join += f" JOIN ({listed(GROUPS, forms)}) AS public_group ON {same}"
     columns.append("0 AS grp" if groups is None else "public_group.place AS grp")
     facts = (
         f"SELECT {', '.join(columns)} FROM (SELECT {', '.join(selected)} FROM source_rows) {join}"
@@ -212,7 +205,7 @@ class DuckDBEngine:
     ) -> Sequence[Counts]:
         limited = individuals.person is not None and max_values is not None and max_values < len(candidates)
         limit = max_values if limited else None
-        lists = {CANDIDATES: columns_of_list(candidates, form_of(column, candidates.kind))}
+        lists = {CANDIDATES: columns_of([candidates], {"value": form_of(column, candidates.kind)})}
         found = self._found(
             lambda rows: counting(rows, column, candidates, individuals, limit),
             column,
@@ -284,7 +277,7 @@ class DuckDBEngine:
         # With a cursor, what the statement makes stays there.
         parameters: dict[str, Any] = {"salt": os.urandom(16).hex()} if salted or is_limited(individuals) else {}
         if individuals.groups is not None:
-            lists = {**lists, GROUPS: columns_of_groups(individuals.groups)}
+            lists = {**lists, GROUPS: columns_of(individuals.groups.members, forms_of(individuals.groups))}
 
         connection = self._connection.cursor() if cursor is None else cursor
         for name, table in lists.items():
@@ -341,10 +334,10 @@ class DuckDBTally:
 
     def unseen(self, group: int, values: Sequence[Any]) -> list[Any]:
         tried = Values(self._form.kind, tuple(values))
-        self._cursor.register(_LIST, columns_of_list(tried, self._form))
+        self._cursor.register(_LIST, columns_of([tried], {"value": self._form}))
         own = f"SELECT item FROM {TALLY} WHERE grp = {group}"
         query = (
-            f"SELECT place FROM ({cast_list(_LIST, self._form)}) AS tried"
+            f"SELECT place FROM ({cast_list(_LIST, {'value': self._form})}) AS tried"
             f" ANTI JOIN ({own}) AS own ON {self._form.equal('own.item', 'tried.value')} ORDER BY place"
         )
         return [tried.items[place] for (place,) in self._cursor.sql(query).fetchall()]

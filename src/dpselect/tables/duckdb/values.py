@@ -23,6 +23,7 @@ files can be placed by their floats (`plain_ways`). The others are placed exactl
 """
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -101,11 +102,7 @@ def value_of(column: Column, kind: Kind) -> str:
         if kind is not Kind.INTEGER:
             return read
         # DuckDB would read 12.5 as 13.
-        return (
-            rf"CASE WHEN regexp_full_match({text}, '\s*[-+]?[0-9]+\s*') THEN {read} END"
-            if kind is Kind.INTEGER
-            else read
-        )
+        return rf"CASE WHEN regexp_full_match({text}, '\s*[-+]?[0-9]+\s*') THEN {read} END"
     if column.kind is Kind.INTEGER:
         return f"TRY_CAST({x} AS HUGEINT)" if is_wide(column) else f"CAST({x} AS BIGINT)"
     return f"TRY_CAST({x} AS {column.kind.type})" if column.kind.is_moment else x
@@ -223,18 +220,18 @@ def _between(expression: str, span: "Span", type_: str) -> str:
 # Public lists and groups.
 
 Columns: TypeAlias = dict[str, np.ndarray[Any, Any]]  # what DuckDB registers as a table, without PyArrow or pandas
+Forms: TypeAlias = Mapping[str, Form]  # by the names of the columns of such a table
 
 
-def columns_of_list(values: Values, form: Form) -> Columns:
-    """A public list as a table, which `cast_list` reads: the place of each item, and its value."""
-    return {"place": np.arange(len(values.items)), "value": _sent(values, form)}
+def forms_of(groups: Groups) -> Forms:
+    """The forms of the columns that make groups: value0, value1 and so on."""
+    return {f"value{i}": form_of(*pair) for i, pair in enumerate(zip(groups.columns, groups.kinds, strict=True))}
 
 
-def columns_of_groups(groups: Groups) -> Columns:
-    """The public groups as a table, which `cast_groups` reads, with the values of each of their columns."""
-    values = zip(groups.members, forms_of(groups), strict=True)
-    arrays = {f"value{i}": _sent(own, form) for i, (own, form) in enumerate(values)}
-    return {"place": np.arange(len(groups)), **arrays}
+def columns_of(lists: Sequence[Values], forms: Forms) -> Columns:
+    """A public list as a table, which `cast_list` reads: the place of each item, and its value in each column."""
+    arrays = {name: _sent(values, form) for values, (name, form) in zip(lists, forms.items(), strict=True)}
+    return {"place": np.arange(len(lists[0].items)), **arrays}
 
 
 def _sent(values: Values, form: Form) -> np.ndarray[Any, Any]:
@@ -269,41 +266,23 @@ _LIST = "dpselect_list"
 _SHOWN_CHARACTERS = 60
 
 
-def cast_list(name: str, form: Form) -> str:
-    """A public list in its form; NULL equals nothing."""
-    return f"SELECT place, {form.cast(_received('value', form.kind))} AS value FROM {name}"
+def cast_list(table: str, forms: Forms) -> str:
+    """A public list in its forms; NULL equals nothing."""
+    casts = (f"{form.cast(_received(name, form.kind))} AS {name}" for name, form in forms.items())
+    return f"SELECT place, {', '.join(casts)} FROM {table}"
 
 
-def listed(name: str, form: Form) -> str:
-    """The distinct forms of a public list, so that no row can match two of its items."""
+def listed(table: str, forms: Forms) -> str:
+    """The distinct items of a public list in their forms, so that no row can match two of them."""
     # Items with the same form were refused before (`different_values`); this is a second safeguard.
-    cast = cast_list(name, form)
-    return f"SELECT min(place) AS place, value FROM ({cast}) WHERE value IS NOT NULL GROUP BY value"
+    known, every = " AND ".join(f"{name} IS NOT NULL" for name in forms), ", ".join(forms)
+    return f"SELECT min(place) AS place, {every} FROM ({cast_list(table, forms)}) WHERE {known} GROUP BY {every}"
 
 
-def forms_of(groups: Groups) -> list[Form]:
-    """The forms of the columns that make groups."""
-    return [form_of(column, kind) for column, kind in zip(groups.columns, groups.kinds, strict=True)]
-
-
-def members_equal(groups: Groups, group: str) -> str:
+def members_equal(forms: Forms, group: str) -> str:
     """DuckDB's SQL that compares the columns member0, member1 and so on with the values of a group."""
-    return " AND ".join(form.equal(f"member{i}", f"{group}.value{i}") for i, form in enumerate(forms_of(groups)))
-
-
-def cast_groups(name: str, groups: Groups) -> str:
-    """The public groups in their forms; NULL equals nothing."""
-    received = ((_received(f"value{i}", form.kind), form) for i, form in enumerate(forms_of(groups)))
-    casts = ", ".join(f"{form.cast(value)} AS value{i}" for i, (value, form) in enumerate(received))
-    return f"SELECT place, {casts} FROM {name}"
-
-
-def listed_groups(name: str, groups: Groups) -> str:
-    """The distinct public groups, so that no row can match two of them: a second safeguard, as in `listed`."""
-    values = [f"value{i}" for i in range(len(groups.columns))]
-    known = " AND ".join(f"{value} IS NOT NULL" for value in values)
-    every = ", ".join(values)
-    return f"SELECT min(place) AS place, {every} FROM ({cast_groups(name, groups)}) WHERE {known} GROUP BY {every}"
+    pairs = enumerate(forms.items())
+    return " AND ".join(form.equal(f"member{i}", f"{group}.{name}") for i, (name, form) in pairs)
 
 
 def keys_of(values: Values, form: Form, connection: "duckdb.DuckDBPyConnection") -> "pa.Table":
@@ -313,22 +292,22 @@ def keys_of(values: Values, form: Form, connection: "duckdb.DuckDBPyConnection")
         import pyarrow as pa  # noqa: PLC0415 - keys are for engines that need it
 
         return pa.table({"place": np.arange(len(values.items)), "key": pa.array(values.items, pa.string())})
-    listed = f"SELECT place, {form.key('value')} AS key FROM ({cast_list(_LIST, form)})"
+    listed = f"SELECT place, {form.key('value')} AS key FROM ({cast_list(_LIST, {'value': form})})"
     first = f"SELECT place, CASE WHEN place = min(place) OVER (PARTITION BY key) THEN key END AS key FROM ({listed})"
-    return _over_list(values, form, connection).sql(first).to_arrow_table()
+    return _over_list([values], {"value": form}, connection).sql(first).to_arrow_table()
 
 
 def keys_of_groups(groups: Groups, connection: "duckdb.DuckDBPyConnection") -> "pa.Table":
     """The position of every group, and a key for each of its columns: grp, member0, member1 and so on."""
     # Groups that no row can match are left out. Of several groups with the same keys, only the first is there.
-    cursor = connection.cursor()
-    cursor.register(_LIST, columns_of_groups(groups))
-    keys = ", ".join(f"{form.key(f'value{i}')} AS member{i}" for i, form in enumerate(forms_of(groups)))
-    members = [f"member{i}" for i in range(len(groups.columns))]
+    forms, members = forms_of(groups), [f"member{i}" for i in range(len(groups.columns))]
+    keys = ", ".join(
+        f"{form.key(name)} AS {member}" for member, (name, form) in zip(members, forms.items(), strict=True)
+    )
     known, every = " AND ".join(f"{member} IS NOT NULL" for member in members), ", ".join(members)
-    listed = f"SELECT place, {keys} FROM ({cast_groups(_LIST, groups)})"
+    listed = f"SELECT place, {keys} FROM ({cast_list(_LIST, forms)})"
     first = f"SELECT min(place) AS grp, {every} FROM ({listed}) WHERE {known} GROUP BY {every}"
-    return cursor.sql(first).to_arrow_table()
+    return _over_list(groups.members, forms, connection).sql(first).to_arrow_table()
 
 
 def different_values(
@@ -341,10 +320,10 @@ def different_values(
     if _are_texts(listed, form):
         return listed
     equal = (
-        f"SELECT min(place), max(place) FROM ({cast_list(_LIST, form)})"
+        f"SELECT min(place), max(place) FROM ({cast_list(_LIST, {'value': form})})"
         " WHERE value IS NOT NULL GROUP BY value HAVING count(*) > 1 ORDER BY ALL LIMIT 1"
     )
-    for first, second in _over_list(listed, form, connection).sql(equal).fetchall():
+    for first, second in _over_list([listed], {"value": form}, connection).sql(equal).fetchall():
         raise same_value(listed.items[first], listed.items[second], column, name)
     return listed
 
@@ -364,9 +343,11 @@ def same_value(first: Any, second: Any, column: Column, name: str = "candidates"
     )
 
 
-def _over_list(values: Values, form: Form, connection: "duckdb.DuckDBPyConnection") -> "duckdb.DuckDBPyConnection":
+def _over_list(
+    lists: Sequence[Values], forms: Forms, connection: "duckdb.DuckDBPyConnection"
+) -> "duckdb.DuckDBPyConnection":
     cursor = connection.cursor()
-    cursor.register(_LIST, columns_of_list(values, form))
+    cursor.register(_LIST, columns_of(lists, forms))
     return cursor
 
 
