@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
 from dpselect import _validate
 from dpselect.errors import InvalidType, InvalidValue
@@ -152,15 +152,9 @@ class Uuids(Domain):
 
 Run = tuple[int, int]
 
-# The code points of one, two, three and four bytes of UTF-8, first and last.
-_WIDTHS: tuple[tuple[Run, ...], ...] = (
-    ((0x0, 0x7F),),
-    ((0x80, 0x7FF),),
-    ((0x800, 0xD7FF), (0xE000, 0xFFFF)),
-    ((0x10000, 0x10FFFF),),
-)
+# The last code points of one, two, three and four bytes of UTF-8, and all characters in runs of one width.
 _LAST_OF_WIDTH = (0x7F, 0x7FF, 0xFFFF, 0x10FFFF)
-_EVERYTHING = tuple(run for runs in _WIDTHS for run in runs)
+_EVERYTHING: tuple[Run, ...] = ((0x0, 0x7F), (0x80, 0x7FF), (0x800, 0xD7FF), (0xE000, 0xFFFF), (0x10000, 0x10FFFF))
 
 
 def runs_of(characters: Iterable[str] | None) -> tuple[Run, ...]:
@@ -176,27 +170,20 @@ def runs_of(characters: Iterable[str] | None) -> tuple[Run, ...]:
     return tuple(runs)
 
 
-class _Characters(NamedTuple):
+class _Characters:
     """The characters of one width: the runs, and how many characters come before each."""
 
-    firsts: list[int]
-    lasts: list[int]
-    before: list[int]
-    size: int
+    def __init__(self, runs: Iterable[Run]) -> None:
+        self._runs = [range(first, last + 1) for first, last in runs]
+        *self._before, self.size = accumulate(map(len, self._runs), initial=0)
 
     def character(self, place: int) -> int:
-        run = bisect_right(self.before, place) - 1
-        return self.firsts[run] + place - self.before[run]
+        run = bisect_right(self._before, place) - 1
+        return self._runs[run][place - self._before[run]]
 
     def place(self, code: int) -> int | None:
-        run = bisect_right(self.firsts, code) - 1
-        return self.before[run] + code - self.firsts[run] if run >= 0 and code <= self.lasts[run] else None
-
-
-def _of_width(runs: Iterable[Run]) -> _Characters:
-    runs = list(runs)
-    *before, size = accumulate((last - first + 1 for first, last in runs), initial=0)
-    return _Characters([first for first, _ in runs], [last for _, last in runs], before, size)
+        run = bisect_right(self._runs, code, key=lambda each: each.start) - 1
+        return self._before[run] + self._runs[run].index(code) if run >= 0 and code in self._runs[run] else None
 
 
 def width(code: int) -> int:
@@ -205,7 +192,7 @@ def width(code: int) -> int:
 
 
 def _by_width(runs: Iterable[Run]) -> list[_Characters]:
-    return [_of_width(run for run in runs if width(run[0]) == w) for w in (1, 2, 3, 4)]
+    return [_Characters(run for run in runs if width(run[0]) == w) for w in (1, 2, 3, 4)]
 
 
 @lru_cache(maxsize=2)
@@ -347,14 +334,9 @@ def every(  # noqa: PLR0913 - one option for each
     >>> every("decimal", precision=4, digits=2).value(0)
     Decimal('-99.99')
     """
-    options = {
-        "max_bytes": max_bytes,
-        "alphabet": alphabet,
-        "lower": lower,
-        "upper": upper,
-        "precision": precision,
-        "digits": digits,
-    }
+    options: dict[str, Any] = {"max_bytes": max_bytes, "alphabet": alphabet, "lower": lower, "upper": upper}
+    options |= {"precision": precision, "digits": digits}
+    given = {name: value for name, value in options.items() if value is not None}
     if not isinstance(kind, str):
         raise InvalidType(f"kind must be a text such as 'int64', got {type(kind).__name__}")
     if kind in ("float32", "float16"):
@@ -363,7 +345,6 @@ def every(  # noqa: PLR0913 - one option for each
         apart = "; give its size apart, such as every('text', max_bytes=8)" if ":" in kind else ""
         raise InvalidValue(f"kind must be one of {', '.join(_RULES)}, got {kind[:40]!r}{apart}")
     rule = _RULES[kind]
-    given = {name: value for name, value in options.items() if value is not None}
     for name in given:
         if name not in rule.needed + rule.optional:
             raise InvalidValue(f"{name} does not apply to every({kind!r}): leave it out{_instead(kind, name)}")
@@ -392,17 +373,26 @@ def _all(span: Span, words: str, *arguments: Any) -> Domain:
     return Ordered(span.kind, span.size, words, arguments, span)
 
 
-def _uuids(*_: Any) -> Domain:
-    return Uuids(Kind.TEXT, 2**128, "every uuid", ("uuid",))
+# The kinds that need no more than their name.
+_WHOLE: dict[str, Domain] = {
+    **{name: _all(Span(Kind.INTEGER, *ends), f"every {name}", name) for name, ends in INTEGERS.items()},
+    "float64": _all(Span(Kind.FLOAT, -LARGEST_RANK[64], LARGEST_RANK[64], bits=64), "every finite float64", "float64"),
+    "uuid": Uuids(Kind.TEXT, 2**128, "every uuid", ("uuid",)),
+    "boolean": _all(Span(Kind.BOOLEAN, 0, 1), "every boolean", "boolean"),
+}
 
 
-def _integers(kind: str, given: Mapping[str, Any]) -> Domain:
-    ends = INTEGERS.get(kind) or _ordered(given, Span(Kind.INTEGER, *_HUGEINT))
-    name = next((name for name, known in INTEGERS.items() if known == ends), None)
-    first, last = ends
-    options = () if name else (("lower", first), ("upper", last))
-    words = f"every {name or f'integer from {first} to {last}'}"
-    return _all(Span(Kind.INTEGER, first, last), words, name or "integer", *options)
+def _whole(kind: str, _: Mapping[str, Any]) -> Domain:
+    return _WHOLE[kind]
+
+
+def _integers(_: str, given: Mapping[str, Any]) -> Domain:
+    first, last = _ordered(given, Span(Kind.INTEGER, *_HUGEINT))
+    name = next((name for name, ends in INTEGERS.items() if ends == (first, last)), None)
+    if name is not None:
+        return _WHOLE[name]
+    words = f"every integer from {first} to {last}"
+    return _all(Span(Kind.INTEGER, first, last), words, "integer", ("lower", first), ("upper", last))
 
 
 def _decimals(_: str, given: Mapping[str, Any]) -> Domain:
@@ -416,35 +406,26 @@ def _decimals(_: str, given: Mapping[str, Any]) -> Domain:
     first, last = _ordered(given, full)
     span = replace(full, first=first, last=last)
     words = f"every decimal of at most {_counted(precision, 'digit')}, {digits} after the point"
-    lower, upper = span.ends
-    options = () if span == full else (("lower", lower), ("upper", upper))
-    words += "" if span == full else f", from {lower:f} to {upper:f}"
-    arguments = ("decimal", ("precision", precision), ("digits", digits), *options)
+    words += "" if span == full else ", from {:f} to {:f}".format(*span.ends)
+    arguments = ("decimal", ("precision", precision), ("digits", digits), *_stated_ends(span, full))
     return Ordered(Kind.DECIMAL, span.size, words, arguments, span, precision, span == full)
-
-
-def _floats(*_: Any) -> Domain:
-    most = LARGEST_RANK[64]
-    return _all(Span(Kind.FLOAT, -most, most, bits=64), "every finite float64", "float64")
-
-
-def _booleans(*_: Any) -> Domain:
-    return _all(Span(Kind.BOOLEAN, 0, 1), "every boolean", "boolean")
 
 
 def _times(name: str, given: Mapping[str, Any]) -> Domain:
     kind = next(kind for kind in Kind if kind.rule == name)
     full = Span(kind, *kind.ends)
     first, last = _ordered(given, full)
-    span = Span(kind, first, last)
-    lower, upper = span.ends
-    options = () if span == full else (("lower", lower), ("upper", upper))
-    return _all(span, f"every {name} from {lower} to {upper}", name, *options)
+    span = replace(full, first=first, last=last)
+    return _all(span, "every {} from {} to {}".format(name, *span.ends), name, *_stated_ends(span, full))
+
+
+def _stated_ends(span: Span, full: Span) -> list[tuple[str, Any]]:
+    return [] if span == full else list(zip(("lower", "upper"), span.ends, strict=True))
 
 
 def _ordered(given: Mapping[str, Any], full: Span) -> tuple[int, int]:
-    ends = zip(("lower", "upper"), (full.first, full.last), strict=True)
-    first, last = (_end(name, given[name], full) if name in given else end for name, end in ends)
+    ends = {"lower": full.first, "upper": full.last}
+    first, last = (_end(name, given[name], full) if name in given else end for name, end in ends.items())
     if first > last:
         raise InvalidValue(f"lower must be <= upper, got {given.get('lower')} and {given.get('upper')}: swap them")
     if first < full.first or last > full.last:
@@ -490,14 +471,14 @@ class _Rule:
 
 
 _RULES = {
-    **dict.fromkeys(INTEGERS, _Rule(_integers)),
+    **dict.fromkeys(INTEGERS, _Rule(_whole)),
     "integer": _Rule(_integers, needed=("lower", "upper")),
     "decimal": _Rule(_decimals, needed=("precision", "digits"), optional=("lower", "upper")),
-    "float64": _Rule(_floats),
+    "float64": _Rule(_whole),
     **dict.fromkeys((kind.rule for kind in Kind if kind.is_time), _Rule(_times, optional=("lower", "upper"))),
     "text": _Rule(_texts, needed=("max_bytes",), optional=("alphabet",)),
-    "uuid": _Rule(_uuids),
-    "boolean": _Rule(_booleans),
+    "uuid": _Rule(_whole),
+    "boolean": _Rule(_whole),
 }
 
 

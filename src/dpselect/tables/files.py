@@ -136,9 +136,7 @@ class Watch(Generic[_Facts]):
         return self._state is not None and self._settled() == self._state
 
     def is_same(self) -> bool:
-        """Return whether the facts are still those of the beginning."""
-        if self.is_untouched():
-            return True
+        """Return whether the facts, which are found again, are still those of the beginning."""
         state = self._settled()
         is_same = self._find() == self.facts
         self._state = state if is_same else None
@@ -408,10 +406,11 @@ def _by_content(path: str) -> tuple[System, str] | None:
 
 def _parts(table: Any) -> tuple[str, ...]:
     parts: Sequence[Any] = table.split(".") if isinstance(table, str) else table
+    must = 'table must be a name such as "visits" or "clinic.visits", or a tuple of names'
     if not isinstance(parts, (list, tuple)) or not all(isinstance(part, str) for part in parts):
-        raise InvalidType('table must be a name such as "visits" or "clinic.visits", or a tuple of names')
+        raise InvalidType(must)
     if not 1 <= len(parts) <= _MOST_PARTS or not all(parts):
-        raise InvalidValue('table must be a name such as "visits" or "clinic.visits", or a tuple of names')
+        raise InvalidValue(must)
     return tuple(_sendable(part, "table") for part in parts)
 
 

@@ -273,40 +273,32 @@ class Relation(Frame):
 def source_of(source: Any) -> Source:
     """The source for the object that the user gave."""
     if isinstance(source, Database):
-        return _of_database(source)
+        if source.system is not System.DUCKDB:
+            needs = f"{source.system.value} needs its ADBC driver and PyArrow"
+            _check_arrow(needs, f"adbc-driver-{source.system.name.lower()}", "pyarrow")
+        from dpselect.tables.duckdb.databases import source_of_database  # noqa: PLC0415 - few need it
+
+        return source_of_database(source)
     if isinstance(source, (str, Path)):
         return files_source(files_of(str(source)))
     if isinstance(source, duckdb.DuckDBPyRelation):
         return Relation(source)
-    if any(hasattr(type(source), attribute) for attribute in ("columns", "schema", "__arrow_c_stream__")):
-        return _of_frame(source)
-    raise InvalidType(f"source must be a table, got {type(source).__name__}: {_KINDS}")
-
-
-def files_source(listing: Listing) -> "CSVFiles | ParquetFiles":
-    """The source for these files."""
-    return CSVFiles(listing) if listing.format is Format.CSV else ParquetFiles(listing)
-
-
-def _of_frame(source: Any) -> Source:
-    _check_arrow("data frames and Arrow tables need PyArrow", install_command("pyarrow"))
+    if not any(hasattr(type(source), attribute) for attribute in ("columns", "schema", "__arrow_c_stream__")):
+        raise InvalidType(f"source must be a table, got {type(source).__name__}: {_KINDS}")
+    _check_arrow("data frames and Arrow tables need PyArrow", "pyarrow")
     from dpselect.tables.duckdb.frames import frame_of  # noqa: PLC0415 - needs PyArrow, an extra
 
     return withheld(lambda: frame_of(source), EngineFailure(UNREADABLE))
 
 
-def _of_database(database: Database) -> Source:
-    if database.system is not System.DUCKDB:
-        remedy = install_command(f"adbc-driver-{database.system.name.lower()}", "pyarrow")
-        _check_arrow(f"{database.system.value} needs its ADBC driver and PyArrow", remedy)
-    from dpselect.tables.duckdb.databases import source_of_database  # noqa: PLC0415 - few need it
-
-    return source_of_database(database)
-
-
-def _check_arrow(what: str, remedy: str) -> None:
+def _check_arrow(what: str, *packages: str) -> None:
     if not has_arrow():
-        raise MissingExtra(f"{what}: {remedy}")
+        raise MissingExtra(f"{what}: {install_command(*packages)}")
+
+
+def files_source(listing: Listing) -> "CSVFiles | ParquetFiles":
+    """The source for these files."""
+    return CSVFiles(listing) if listing.format is Format.CSV else ParquetFiles(listing)
 
 
 def index_of(source: Any) -> dict[str, str]:

@@ -26,7 +26,7 @@ import re
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from multiprocessing.util import Finalize
@@ -260,7 +260,7 @@ class _Own:
                 _remove_orphans()
                 self.folder, self.descriptor = _made()
                 # Also runs at the end of a `multiprocessing` child, but never in a child on behalf of its parent.
-                Finalize(None, _remove, (self.folder,), exitpriority=0)
+                Finalize(None, shutil.rmtree, (self.folder,), {"ignore_errors": True}, exitpriority=0)
             return os.path.join(self.folder, str(next(self.numbers)))
         return ""
 
@@ -280,32 +280,24 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_own.forget)
 
 
-def spill_path() -> str:
-    """A path for one connection in the folder of this process. DuckDB creates a folder there when memory is full."""
-    # The path is empty if no folder can be created. Then DuckDB uses memory only.
-    return _own.path()
+# A path for one connection in the folder of this process, where DuckDB creates a folder when memory is full. It is empty
+# if no folder can be created. Then DuckDB uses memory only.
+spill_path = _own.path
 
 
 def _made() -> tuple[str, int]:
     while True:
-        folder = tempfile.mkdtemp(prefix=_PREFIX)
-        if _fcntl is None:
-            _mark(folder)
-            return folder, -1
+        folder, descriptor = tempfile.mkdtemp(prefix=_PREFIX), -1
         with suppress(FileNotFoundError):
-            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-            with suppress(OSError):  # a file system without locks: the folder is at least removed at the end
-                _fcntl.flock(descriptor, _fcntl.LOCK_EX)
+            if _fcntl is not None:
+                descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+                with suppress(OSError):  # a file system without locks: the folder is at least removed at the end
+                    _fcntl.flock(descriptor, _fcntl.LOCK_EX)
             # Before it was locked, another process may have considered it an orphan.
             if os.path.isdir(folder):
-                _mark(folder)
-                return folder, descriptor
+                with open(os.path.join(folder, _MARK), "xb"):
+                    return folder, descriptor
             os.close(descriptor)
-
-
-def _mark(folder: str) -> None:
-    with open(os.path.join(folder, _MARK), "xb"):
-        pass
 
 
 def _remove_orphans() -> None:
@@ -322,21 +314,12 @@ def _remove_orphan(folder: str) -> None:
         ours = _MADE_BY_US.fullmatch(os.path.basename(folder)) and os.path.lexists(os.path.join(folder, _MARK))
         if ours and os.fstat(descriptor).st_uid == os.geteuid():
             _fcntl.flock(descriptor, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
-            _remove(folder)
+            shutil.rmtree(folder, ignore_errors=True)
     finally:
         os.close(descriptor)
 
 
-def _remove(folder: str) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-
-
 # Digests.
-
-
-def of_files(paths: Iterable[Path]) -> str:
-    """The digest of files in any order: their bytes, and names of folders such as year=2024, which are columns."""
-    return _digest(["files", sorted(_of_file(path) for path in paths)])
 
 
 def _of_file(path: Path) -> list[str]:
@@ -347,8 +330,8 @@ def _of_file(path: Path) -> list[str]:
 
 def of_source(source: Source, connection: duckdb.DuckDBPyConnection, columns: Sequence[Column]) -> str:
     """The digest of the rows that DuckDB reads."""
-    if source.files:
-        return of_files(source.files)
+    if source.files:  # in any order: their bytes, and names of folders such as year=2024, which are columns
+        return _digest(["files", sorted(map(_of_file, source.files))])
     texts = " || ".join(_field(_text(column)) for column in columns)
     sums = ", ".join(f"CAST(sum(md5_number_{half}(row_text)) AS VARCHAR)" for half in ("lower", "upper"))
 
