@@ -21,11 +21,9 @@ from dpselect.errors import InvalidType, InvalidValue
 from dpselect.tables.kinds import Column, Kind, kind_of_value
 
 _LARGEST = 10**LARGEST_EXPONENT
-
-
-_SHOWN_CHARACTERS = 60
-
-
+_MOST_COMBINATIONS = 10**6
+_SHOWN = 60  # characters of a value in a message
+_NAME = "groups"
 _WHY = "it must be public: a list taken from the data reveals who is in the data"
 
 
@@ -140,7 +138,7 @@ def aligned_values(items: list[Any], column: Column, name: str) -> Values:
 
 
 def _shown(item: Any) -> str:
-    return str(item)[:_SHOWN_CHARACTERS]
+    return str(item)[:_SHOWN]
 
 
 def given_items(values: Any, name: str) -> list[Any]:
@@ -168,13 +166,11 @@ def python_scalar(item: Any) -> Any:
 
 def _kinds(items: list[Any], name: str) -> set[Kind]:
     # Each type is checked once, unless items of one type can differ in kind.
-    kinds = set()
-    for example in dict(zip(map(type, items), items, strict=True)).values():
-        kind = kind_of_value(example)
-        if kind is None:
-            kinds_known = "numbers, text, dates, timestamps or booleans"
-            raise InvalidType(f"{name} must be {kinds_known}, got {type(example).__name__}")
-        kinds.add(kind)
+    examples = dict(zip(map(type, items), items, strict=True)).values()
+    odd = [type(example).__name__ for example in examples if kind_of_value(example) is None]
+    if odd:
+        raise InvalidType(f"{name} must be numbers, text, dates, timestamps or booleans, got {odd[0]}")
+    kinds = {kind for example in examples if (kind := kind_of_value(example)) is not None}
     if kinds & {Kind.TIMESTAMP, Kind.ZONED}:
         kinds |= {kind for item in items if (kind := kind_of_value(item)) is not None}
     if kinds & {Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL}:
@@ -208,10 +204,6 @@ def _exact_float(item: Any, name: str) -> float:
         )
     return nearest
 
-
-_MOST_COMBINATIONS = 10**6
-_SHOWN = 60
-_NAME = "groups"
 
 Listed = Callable[[Any, Column, str], Values]
 

@@ -397,7 +397,7 @@ def checked(source: "Source", cursor: "Cursor", reading: Reading, individuals: I
         below=below,
         above=above,
         between=between,
-        unlisted=_unlisted(cursor, reading),
+        unlisted=None if reading.values is None and reading.domain is None else _unlisted(cursor),
         notices=tuple(_notices(cursor, reading, individuals)),
         examples=_examples(cursor) if reading.show_values else None,
         **people,
@@ -513,19 +513,15 @@ def _people(cursor: "Cursor") -> dict[str, int]:
     return {"people": people, "people_counted": people_counted, "most_rows": most_rows}
 
 
-def _unlisted(cursor: "Cursor", reading: Reading) -> int | None:
-    if reading.values is None and reading.domain is None:
-        return None
+def _unlisted(cursor: "Cursor") -> int:
     [(number,)] = cursor.sql(f"SELECT count(*) FROM {_TEXTS} WHERE reason = '{Reason.UNLISTED.name}'").fetchall()
     return int(number)
 
 
 def _examples(cursor: "Cursor") -> dict[Reason, tuple[str, ...]]:
-    return {
-        reason: found
-        for reason in (Reason.UNREADABLE, Reason.UNLISTED)
-        if (found := _first_texts(cursor, f"SELECT written FROM {_TEXTS} WHERE reason = '{reason.name}'"))
-    }
+    texts = f"SELECT written FROM {_TEXTS} WHERE reason = '{{}}'"
+    found = {why: _first_texts(cursor, texts.format(why.name)) for why in (Reason.UNREADABLE, Reason.UNLISTED)}
+    return {reason: examples for reason, examples in found.items() if examples}
 
 
 # Suspicious notations.

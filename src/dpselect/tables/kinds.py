@@ -34,7 +34,8 @@ then all candidates would be equally far from a quantile.
 import datetime
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
@@ -458,25 +459,22 @@ def public_span(lower: Any, upper: Any, step: Any, column: Column, range: Any = 
         decimals = {name: _decimal(value, name) for name, value in given.items()}
         digits = _digits(decimals, kind, column)
         units = {name: int(Fraction(decimal) * 10**digits) for name, decimal in decimals.items()}
-    return _between(units, Span(kind, 0, 0, 1, digits, bits), column).checked()
-
-
-def _between(units: Mapping[str, Any], span: Span, column: Column) -> Span:
-    # Without `lower`, it begins at the least multiple of the step.
     step = units.get("step", 1)
     if step <= 0:
         raise InvalidValue("step must be > 0: give the step between two candidates")
-    least, most = (0, 0) if {"lower", "upper"} <= units.keys() else _ends_of_type(span, column)
-    return replace(span, first=units.get("lower", -(-least // step) * step), last=units.get("upper", most), step=step)
+    least, most = (0, 0) if {"lower", "upper"} <= units.keys() else _ends_of_type(kind, bits, column)
+    # Without `lower`, it begins at the least multiple of the step.
+    first, last = units.get("lower", -(-least // step) * step), units.get("upper", most)
+    return Span(kind, first, last, step, digits, bits).checked()
 
 
-def _ends_of_type(span: Span, column: Column) -> tuple[int, int]:
-    if span.kind.is_time:
-        return span.kind.ends
-    if span.kind is Kind.INTEGER:
+def _ends_of_type(kind: Kind, bits: int, column: Column) -> tuple[int, int]:
+    if kind.is_time:
+        return kind.ends
+    if kind is Kind.INTEGER:
         return column.integer_ends or INTEGERS["int64"]
-    if span.kind is Kind.FLOAT:
-        most = LARGEST_RANK[span.bits] if span.bits else _LARGEST_FLOAT_UNIT
+    if kind is Kind.FLOAT:
+        most = LARGEST_RANK[bits] if bits else _LARGEST_FLOAT_UNIT
     elif column.untyped or 0 < column.precision <= _PRECISION:
         most = 10 ** (_PRECISION if column.untyped else column.precision) - 1
     else:
@@ -493,25 +491,17 @@ def _read(value: Any, name: str, column: Column) -> Any:
     # The step is in days for dates and in seconds for timestamps.
     if not isinstance(value, str):
         return value
-    if column.untyped:
-        return _written(value, name)
-    of_times = Kind.DECIMAL if column.kind.is_moment else Kind.INTEGER
-    kind = of_times if name == "step" and column.kind.is_time else column.kind
-    return kind.from_text(value, name)
-
-
-def _written(text: str, name: str) -> Any:
-    readers: tuple[Callable[[str], Any], ...] = (
-        number_from_text,
-        datetime.date.fromisoformat,
-        datetime.datetime.fromisoformat,
-    )
+    if not column.untyped:
+        of_times = Kind.DECIMAL if column.kind.is_moment else Kind.INTEGER
+        kind = of_times if name == "step" and column.kind.is_time else column.kind
+        return kind.from_text(value, name)
+    readers: tuple[Callable[[str], Any], ...] = (number_from_text, _date, _moment)
     for reader in readers:
-        try:
-            return reader(text.strip())
-        except (NotExact, ValueError):
-            continue
-    raise InvalidValue(f"{name}: {text[:40]!r} is neither a number nor a date: write for example 12, 0.5 or 2026-01-31")
+        with suppress(NotExact, ValueError):
+            return reader(value.strip())
+    raise InvalidValue(
+        f"{name}: {value[:40]!r} is neither a number nor a date: write for example 12, 0.5 or 2026-01-31"
+    )
 
 
 def _kind(given: Mapping[str, Any], column: Column) -> Kind:
@@ -597,20 +587,18 @@ def _rank(value: Any, name: str, bits: int) -> int:
 
 
 def _step(step: Any, kind: Kind) -> int:
+    is_date, given = kind is Kind.DATE, kind_of_value(step)
     if isinstance(step, datetime.timedelta):
-        step = Fraction(step // datetime.timedelta(microseconds=1), 10**6)
-        if kind is Kind.DATE:
-            step /= 86_400
-    elif kind is Kind.DATE and kind_of_value(step) is not Kind.INTEGER:
+        units = Fraction(step // _MICROSECOND, 86_400 * 10**6 if is_date else 1)
+    elif is_date and given is not Kind.INTEGER:
         raise InvalidType("step must be a number of days for a column of dates: give for example 7")
-    elif kind_of_value(step) not in _NUMBERS:
+    elif given not in _NUMBERS:
         raise InvalidType("step must be seconds or a timedelta for a column of timestamps: give for example 60")
     else:
-        step = Fraction(_decimal(step, "step"))
-    units = step if kind is Kind.DATE else step * 10**6
+        units = Fraction(_decimal(step, "step")) * (1 if is_date else 10**6)
     if units.denominator == 1:
         return int(units)
-    if kind is Kind.DATE:
+    if is_date:
         raise InvalidValue("step must be whole days for a column of dates: give for example 7")
     raise InvalidValue("step must be whole microseconds for a column of timestamps: give fewer digits")
 
@@ -630,7 +618,7 @@ def _magnitudes(column: Column) -> Span:
         sizes = [rank_of_float(float(size), bits) for size in _decades(_EXPONENTS)]
     else:
         kind, bits = column.kind, 0
-        least, most = _ends_of_type(Span(kind, 0, 0, digits=column.digits), column)
+        least, most = _ends_of_type(kind, bits, column)
         sizes = [int(size) for size in map(Decimal, _decades(range(20))) if size == int(size)]
     marks = (*(-size for size in reversed(sizes) if -size >= least), 0, *(size for size in sizes if size <= most))
     return Span(kind, marks[0], marks[-1], digits=column.digits, bits=bits, marks=marks)

@@ -93,13 +93,11 @@ def _draw_line(axes: Any, levels: tuple[Fraction, ...], values: Any, errors: lis
 
 
 def _drawn(value: Any) -> Any:
-    return value if isinstance(value, (int, float, datetime.date)) else float(_number(value))
-
-
-def _number(value: Any) -> Decimal:
+    if isinstance(value, (int, float, datetime.date)):
+        return value
     if not isinstance(value, Decimal):
         raise InvalidType("the answer must be that of quantiles: its values are numbers, dates or timestamps")
-    return value
+    return float(value)
 
 
 def _shares_off(answer: Answer, levels: tuple[Fraction, ...], people: int, asked: Mapping[str, Any]) -> list[float]:

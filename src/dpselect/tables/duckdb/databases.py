@@ -50,8 +50,12 @@ Run: TypeAlias = "Callable[[str], pa.RecordBatchReader]"  # runs a statement, af
 class _Rows(Source):
     """The rows of a table or a query. No row is read when it is opened, and no message of a driver is passed on."""
 
-    def __init__(self, database: Database, files: Sequence[Path] = ()) -> None:
+    _log = ""  # how the name of a file ends that has what was not yet written to the database's own file
+
+    def __init__(self, database: Database) -> None:
         self._database, self._relation = database, _relation_of(database)
+        address = database.address
+        files = [Path(address), Path(f"{address}{self._log}")] if self._log else []
         unreadable = InvalidValue(
             f"{database.what} cannot be read: check the names, which are compared exactly, the permissions, and that it"
             f" is {database.system.value}'s SQL"
@@ -75,9 +79,7 @@ def _relation_of(database: Database) -> str:
 class DuckDBFile(_Rows):
     """A DuckDB file, read in connections of its own."""
 
-    def __init__(self, database: Database) -> None:
-        # What was not yet written to the file itself is in its log.
-        super().__init__(database, [Path(database.address), Path(f"{database.address}.wal")])
+    _log = ".wal"
 
     def _found(self) -> Sequence[Any]:
         with closing(connect_file(self._database.address)) as connection:
@@ -167,7 +169,8 @@ class _Driven(_Rows):
         import pyarrow as pa  # noqa: PLC0415 - an extra
 
         fields = [field for field in self._watch.facts if names is None or field.name in names]
-        schema = pa.schema({field.name: _arrow_type(field.sent) for field in fields})
+        zoned = {"timestamp[us, tz=UTC]": pa.timestamp("us", "UTC")}
+        schema = pa.schema({field.name: zoned.get(field.sent) or pa.type_for_alias(field.sent) for field in fields})
         values = (f"{field.value.format(identifier(field.name))} AS {identifier(field.name)}" for field in fields)
         text = f"SELECT {', '.join(values)} FROM {ROWS}"
         if names is None:
@@ -177,23 +180,11 @@ class _Driven(_Rows):
         with self.session() as run:
             check_same(self.found_fields(run) == self._watch.facts)
             with run(self._selection(fields)) as stream:
-                rows = pa.RecordBatchReader.from_batches(schema, _batches(stream, schema))
+                # SQLite's driver guesses types from rows, and without rows it has none.
+                batches = (pa.record_batch(batch.columns, schema=schema) for batch in stream if len(batch))
+                rows = pa.RecordBatchReader.from_batches(schema, batches)
                 with registered(cursor, rows, text) as query:
                     yield query
-
-
-def _arrow_type(name: str) -> "pa.DataType":
-    import pyarrow as pa  # noqa: PLC0415 - an extra
-
-    return pa.timestamp("us", "UTC") if name == "timestamp[us, tz=UTC]" else pa.type_for_alias(name)
-
-
-def _batches(stream: "pa.RecordBatchReader", schema: "pa.Schema") -> "Iterator[pa.RecordBatch]":
-    import pyarrow as pa  # noqa: PLC0415 - an extra
-
-    for batch in stream:
-        if len(batch):  # SQLite's driver guesses types from rows, and without rows it has none
-            yield pa.record_batch(batch.columns, schema=schema)
 
 
 _UNREACHABLE = "the PostgreSQL server cannot be reached: check the URL, the database, the user and the password"
@@ -313,11 +304,7 @@ _VALUE = "CASE WHEN {0} <> CAST('-' AS BLOB) THEN TRY(decode({0}[2:])) END"
 class SQLite(_Driven):
     """An SQLite file."""
 
-    _driver = "adbc-driver-sqlite"
-
-    def __init__(self, database: Database) -> None:
-        # What was not yet written to the file itself is in its log.
-        super().__init__(database, [Path(database.address), Path(f"{database.address}-wal")])
+    _driver, _log = "adbc-driver-sqlite", "-wal"
 
     @contextmanager
     def session(self) -> Iterator[Run]:
@@ -338,13 +325,12 @@ def _in_utf8(stream: "pa.RecordBatchReader", codec: str) -> "pa.RecordBatchReade
 
     schema = pa.schema({name: pa.binary() for name in stream.schema.names})
 
-    def batches() -> "Iterator[pa.RecordBatch]":
-        for batch in stream:
-            if len(batch):  # without rows, the driver has no types
-                columns = [[_recoded(value, codec) for value in column.to_pylist()] for column in batch.columns]
-                yield pa.record_batch([pa.array(column, pa.binary()) for column in columns], schema=schema)
+    def recoded(batch: "pa.RecordBatch") -> "pa.RecordBatch":
+        columns = [[_recoded(value, codec) for value in column.to_pylist()] for column in batch.columns]
+        return pa.record_batch([pa.array(column, pa.binary()) for column in columns], schema=schema)
 
-    return pa.RecordBatchReader.from_batches(schema, batches())
+    # Without rows, the driver has no types.
+    return pa.RecordBatchReader.from_batches(schema, (recoded(batch) for batch in stream if len(batch)))
 
 
 def _recoded(text: bytes, codec: str) -> bytes:

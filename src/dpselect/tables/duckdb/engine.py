@@ -6,7 +6,7 @@ candidate, or a place on a grid. While a statement runs, a progress bar is shown
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
@@ -207,11 +207,7 @@ class DuckDBEngine:
         limit = max_values if limited else None
         lists = {CANDIDATES: columns_of([candidates], {"value": form_of(column, candidates.kind)})}
         found = self._found(
-            lambda rows: counting(rows, column, candidates, individuals, limit),
-            column,
-            lists,
-            individuals,
-            salted=limited,
+            lambda rows: counting(rows, column, candidates, individuals, limit), column, individuals, lists, limited
         )
         scores = np.zeros((_number_of_groups(individuals), len(candidates)), np.int64)
         group = 0 if individuals.groups is None else found["grp"]
@@ -221,20 +217,16 @@ class DuckDBEngine:
     def places(
         self, column: Column, grid: Span, individuals: Individuals, max_rows: int | None = None
     ) -> Sequence[Places]:
+        salted = individuals.person is not None
         found = self._found(
-            lambda rows: placing(rows, column, grid, individuals, max_rows),
-            column,
-            {},
-            individuals,
-            salted=individuals.person is not None,
+            lambda rows: placing(rows, column, grid, individuals, max_rows), column, individuals, {}, salted
         )
         if "item" in found:
             place, between = located(found["item"], column, grid)
         else:
             place, between = found["place"], found["behind"] != 0
         data = Places(place, between, found["individuals"])
-        groups = np.empty(0, np.int64) if individuals.groups is None else found["grp"]
-        starts = np.searchsorted(groups, np.arange(1, _number_of_groups(individuals))).tolist()
+        starts = np.searchsorted(found.get("grp", []), np.arange(1, _number_of_groups(individuals))).tolist()
         return places_of_groups(data, [*starts, place.size], grid)
 
     @contextmanager
@@ -242,20 +234,14 @@ class DuckDBEngine:
         self, column: Column, domain: Domain | None, individuals: Individuals, max_values: int | None = None
     ) -> Iterator[Tally]:
         limit = None if individuals.person is None else max_values
-        cursor = self._connection.cursor()
-        statement = f"CREATE OR REPLACE TEMP TABLE {TALLY} AS "
-        try:
-            self._found(
-                lambda rows: statement + tallying(rows, column, domain, individuals, limit),
-                column,
-                {},
-                individuals,
-                salted=limit is not None,
-                cursor=cursor,
-            )
+        with closing(self._connection.cursor()) as cursor:
+
+            def statement(rows: str) -> str:
+                made = tallying(rows, column, domain, individuals, limit)
+                return f"CREATE OR REPLACE TEMP TABLE {TALLY} AS {made}"
+
+            self._found(statement, column, individuals, {}, limit is not None, cursor)
             yield DuckDBTally(cursor, counted_form(column, domain), _number_of_groups(individuals))
-        finally:
-            cursor.close()
 
     def content(self, columns: Sequence[Column]) -> str:
         return counted(lambda: of_source(self._source, self._connection, columns))
@@ -264,32 +250,26 @@ class DuckDBEngine:
         with closing(self._connection.cursor()) as cursor, progress_shown(cursor, "Counting"):
             return counted(lambda: checks.checked(self._source, cursor, reading, individuals))
 
-    def _found(  # noqa: PLR0913 - what a statement needs
+    def _found(  # noqa: PLR0913, PLR0917 - what a statement needs
         self,
         statement: Callable[[str], str],
         column: Column,
-        lists: dict[str, Columns],
         individuals: Individuals,
-        *,
-        salted: bool = False,
+        lists: Mapping[str, Columns],
+        salted: bool,
         cursor: duckdb.DuckDBPyConnection | None = None,
     ) -> Columns:
         # With a cursor, what the statement makes stays there.
         parameters: dict[str, Any] = {"salt": os.urandom(16).hex()} if salted or is_limited(individuals) else {}
-        if individuals.groups is not None:
-            lists = {**lists, GROUPS: columns_of(individuals.groups.members, forms_of(individuals.groups))}
-
         connection = self._connection.cursor() if cursor is None else cursor
+        if individuals.groups is not None:
+            connection.register(GROUPS, columns_of(individuals.groups.members, forms_of(individuals.groups)))
         for name, table in lists.items():
             connection.register(name, table)
 
         def count(rows: Query) -> Columns:
             with progress_shown(connection, "Counting"):
-                bound = {**parameters, **rows.parameters}
-                if cursor is not None:
-                    cursor.execute(statement(rows.text), bound)
-                    return {}
-                return connection.sql(statement(rows.text), params=bound).fetchnumpy()
+                return connection.execute(statement(rows.text), {**parameters, **rows.parameters}).fetchnumpy()
 
         return counted(lambda: read(self._keeper, connection, individuals.names(column), count))
 

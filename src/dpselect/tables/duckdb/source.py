@@ -280,8 +280,8 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_own.forget)
 
 
-# A path for one connection in the folder of this process, where DuckDB creates a folder when memory is full. It is empty
-# if no folder can be created. Then DuckDB uses memory only.
+# A path for one connection in the folder of this process: DuckDB creates a folder there when memory is full. Without a
+# path, because no folder can be created, DuckDB uses memory only.
 spill_path = _own.path
 
 
