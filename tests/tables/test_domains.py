@@ -390,8 +390,8 @@ def test_words_and_digests_tell_rules_apart():
         every("int32"),
     ]
     domains = [*ALL, *others]
-    assert len({domain.words for domain in domains}) == len({domain.sha256 for domain in domains}) == len(domains)
-    assert all(len(domain.sha256) == 64 and domain.words.startswith("every ") for domain in domains)
+    assert len({domain.words for domain in domains}) == len(domains)
+    assert all(domain.words.startswith("every ") for domain in domains)
 
 
 def test_words():

@@ -50,11 +50,6 @@ class Domain(ABC):
     arguments: tuple[Any, ...]
 
     @property
-    def sha256(self) -> str:
-        """A digest that identifies the rule in a ledger."""
-        return hashlib.sha256(self.words.encode()).hexdigest()
-
-    @property
     def listed(self) -> list[Any]:
         """All values in order."""
         if self.size > _MOST_LISTED:

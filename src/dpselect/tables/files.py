@@ -68,7 +68,7 @@ class Listing:
 
 def shown(path: Path) -> str:
     """A path for messages, without what follows `key=` in the name of a folder, which is private."""
-    parts = [f"{key}=..." if equals else key for key, equals, _ in (part.partition("=") for part in path.parts)]
+    parts = [re.sub("=.*", "=...", part, flags=re.DOTALL) for part in path.parts]
     return str(Path(*parts)).encode("utf-8", "backslashreplace").decode()
 
 

@@ -71,6 +71,10 @@ from dpselect.tables.files import Database, Format, Listing, State, System, Watc
 _KINDS = "give a path, a database's URL, a DuckDB relation, a pandas or polars DataFrame, or an Arrow table"
 
 
+def _pattern(path: Path) -> str:
+    return glob.escape(str(path))  # DuckDB expands patterns: a file named t[1].csv is not t1.csv
+
+
 class _Files(Source):
     """Files with one schema, and columns from the names of their folders."""
 
@@ -86,7 +90,7 @@ class _Files(Source):
         while any(name.lower().startswith(prefix) for name in names):  # our names must differ from the user's
             prefix += "_"
         self._file, self._folders = f"{prefix}file", {key: f"{prefix}{i}" for i, key in enumerate(values)}
-        self._parameters: dict[str, Any] = {"paths": list(map(pattern_of, self.files))}
+        self._parameters: dict[str, Any] = {"paths": list(map(_pattern, self.files))}
         self._option, self._join = "", ""
         if values:
             self._parameters |= {f"folder{i}": column for i, column in enumerate(values.values())}
@@ -239,7 +243,7 @@ def _parquet_schema(paths: Sequence[Path]) -> tuple[list[tuple[str, str]], froze
 
             def found(query: str, path: Path = path) -> list[Any]:
                 cut = InvalidValue(f"{shown(path)}: this is not a complete Parquet file: give a CSV or Parquet file")
-                bound = {"path": pattern_of(path)}
+                bound = {"path": _pattern(path)}
                 return withheld(lambda: connection.execute(query, bound).fetchall(), cut, duckdb.Error)
 
             described = found("DESCRIBE SELECT * FROM read_parquet($path, hive_partitioning = false)")
@@ -456,11 +460,6 @@ def csv_rows(
     """A query for the rows of CSV files, whose paths are bound to its parameter."""
     # Folder names become columns, too (`folders`, by name), if a `join` after the `option` supplies them.
     return rows_of(csv_lines(option, join), delimiter, names, [*names, *(folders or {})], folders)
-
-
-def pattern_of(path: Path) -> str:
-    """A file as DuckDB names it, which expands patterns: a file named t[1].csv is not t1.csv."""
-    return glob.escape(str(path))
 
 
 def csv_lines(option: str = "", join: str = "") -> str:

@@ -124,7 +124,7 @@ def schema(source: Source, connection: Cursor) -> Mapping[str, Column]:
 
     # An error of the engine or of the user's relation may quote a value.
     described = withheld(describe, EngineFailure(UNREADABLE))
-    columns = [column_of(name, type_, source.is_untyped(name)) for name, type_, *_ in described]
+    columns = (column_of(name, type_, source.is_untyped(name)) for name, type_, *_ in described)
     return {column.name: replace(column, needs_arrow=column.name in source.needs_arrow) for column in columns}
 
 
