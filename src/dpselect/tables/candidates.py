@@ -1,7 +1,7 @@
 """Public candidates and groups: lists of values.
 
 They must not come from the data: listing a value that only one person has would reveal them. A candidate that
-nobody has is fine: it has score zero, and it can win. Ranges are in `spans`, and rules in `domains`.
+nobody has is fine: it has score zero, and it can win. Ranges are in `kinds`, and rules in `domains`.
 """
 
 import hashlib

@@ -494,7 +494,7 @@ def _outside(column: Column, grid: Span) -> tuple[str, str]:
     low, high = (f"CAST('{units}{exponent}' AS {type_})" for units in (grid.first, grid.last))
     if not column.is_text:
         return f"{x} < {low}", f"{x} > {high}"
-    # As `places` reads a text that is a number: one with too many digits by its float, and a tiny one as zero.
+    # As `grid_item` reads a text that is a number: one with too many digits by its float, and a tiny one as zero.
     decimal, double = (f"TRY_CAST({identifier(column.name)} AS {name})" for name in (type_, "DOUBLE"))
     start = f"CASE WHEN {decimal} IS NOT NULL THEN {decimal}"
     return (

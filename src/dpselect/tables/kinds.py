@@ -335,7 +335,7 @@ FULL, LOG = "full", "log"
 # The rank of the largest finite float of so many bits.
 LARGEST_RANK = {32: 0x7F7FFFFF, 64: 0x7FEFFFFFFFFFFFFF}
 _LARGEST_UNIT, _LARGEST_SIZE = 2**64 - 1, 2**64
-# Below this, the index of a float can be computed in floats, and candidates are distinct floats: see `duckdb.places`.
+# Below this, the index of a float can be computed in floats, and candidates are distinct floats: see `duckdb.values`.
 _LARGEST_FLOAT_UNIT = 2**48
 _MOST_DIGITS = {Kind.FLOAT: 15, Kind.DECIMAL: 18}
 _MOST_DIGITS_OF_TEXT = 15
@@ -450,6 +450,7 @@ def public_span(lower: Any, upper: Any, step: Any, column: Column, range: Any = 
     if given.keys() == {"lower", "upper"}:
         given["step"] = 1
     kind, digits, bits = _kind(given, column), 0, 0
+    units: Mapping[str, Any]
     if kind.is_time:
         units = {name: _step(value, kind) if name == "step" else kind.units(value) for name, value in given.items()}
     elif kind is Kind.FLOAT and "step" not in given:

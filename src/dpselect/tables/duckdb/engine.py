@@ -279,8 +279,6 @@ def _number_of_groups(individuals: Individuals) -> int:
 
 
 TALLY = "dpselect_tally"
-
-
 _WANTED, _LIST, _FOUND = "dpselect_wanted", "dpselect_tried", "dpselect_found"
 
 

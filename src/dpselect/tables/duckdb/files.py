@@ -19,10 +19,10 @@ first is as long as the text, and the second is shorter if anything is left out.
 missing. DuckDB also fails on timestamps in milliseconds that do not fit into microseconds: Arrow reads all questions
 about such a column, whatever its rows are.
 
-Rows of CSV files can be kept in memory, so that several questions about one table read its files once. They are read by
-the query of the files themselves into a private table of DuckDB, and count only while the files are the same: size,
-time of the last change, inode and device of each file are compared before every question. Rows are kept only if none of
-these changed while they were read.
+**Kept rows.** Rows of CSV files can be kept in memory, so that several questions about one table read its files once.
+They are read by the query of the files themselves into a private table of DuckDB, and count only while the files are
+the same: size, time of the last change, inode and device of each file are compared before every question. Rows are kept
+only if none of these changed while they were read.
 
 Whether rows are kept follows from the sizes of the files and the memory of the machine, and never from a row. In
 memory, a field of one byte takes 16 bytes or a little more, and longer fields take less than that for each byte. So
@@ -403,19 +403,11 @@ _DELIMITERS = ",;\t|"
 
 
 _LONGEST_HEADER = 1_000_000
-
-
 _SEPARATOR, _BYTE = "\x1f", b"\x1f"
-
-
 LONGEST_LINE = 65_536
-
-
 # DuckDB skips lines longer than this. It counts preceding blank lines as part of a line, so this must be far beyond
 # the longest row: otherwise the blank lines of one person could hide the row of another.
 LONGEST_READ = 2_000_000
-
-
 # The limit of repetitions in RE2, DuckDB's regular expressions.
 _MOST_REPEATS = 1_000
 

@@ -112,7 +112,7 @@ def present(column: Column) -> str:
     """Whether a value is not missing; NULL or false if it is."""
     # A text that cannot be read as a number or a date is not missing. NaN is, and a timestamp that does not fit.
     x = identifier(column.name)
-    if column.kind is Kind.FLOAT:  # without isnan, as in `places`
+    if column.kind is Kind.FLOAT:  # without isnan, as in `_if_a_number`
         infinite = f"{x} = CAST('inf' AS DOUBLE) OR {x} = CAST('-inf' AS DOUBLE)"
         return f"CASE WHEN {x} * 0 = 0 THEN true ELSE {infinite} END"
     return f"{x if column.is_text else value_of(column, column.kind)} IS NOT NULL"
@@ -512,7 +512,7 @@ def _if_a_number(x: str, *, finite: str, low: str, high: str) -> str:
 
 
 def _units_of_float(column: Column, grid: Span) -> str:
-    # The rank of a float (`spans`), from its bits. Those of a negative one, unsigned, are its negated rank.
+    # The rank of a float (`kinds`), from its bits. Those of a negative one, unsigned, are its negated rank.
     x = value_of(column, Kind.FLOAT)
     bits = f"CAST(CAST({x} AS BIT) AS {'INTEGER' if grid.bits == 32 else 'BIGINT'})"
     rank = f"CASE WHEN {bits} >= 0 THEN {bits} ELSE -({bits} & {2 ** (grid.bits - 1) - 1}) END"
