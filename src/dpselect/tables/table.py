@@ -36,10 +36,6 @@ if TYPE_CHECKING:
     from dpselect.ledger import Ledger
 
 
-def _by_place(names: tuple[str, ...]) -> str:
-    return f"only {' and '.join(name for name in names if name != 'self')} without a name"
-
-
 _AS_COLUMN = "it is a column: name it in a question, such as table.median({!r}, ...)"
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -56,7 +52,10 @@ def _explained(function: Callable[_P, _R]) -> Callable[_P, _R]:
         if not named.keys() <= accepted:
             check_keywords(function.__name__, named, accepted)
         if len(arguments) > most:
-            raise InvalidType(f"{function.__name__} takes {_by_place(names[:most])}: name the others, as in epsilon=1")
+            first = " and ".join(name for name in names[:most] if name != "self")
+            raise InvalidType(
+                f"{function.__name__} takes only {first} without a name: name the others, as in epsilon=1"
+            )
         return function(*arguments, **named)
 
     return checked
@@ -214,7 +213,11 @@ class Table:
         entry, price, table = named(question), Price(epsilon, rho, mechanism, delta), self
         if groups_of is not None:
             table = self._grouped(found_groups(self._column(groups_of), [None] * max_groups, max_groups))
-        return table._checked(entry.record, column, price, entry.of_table(stated, delta=delta))
+        question = table._record(entry.record, column, price, entry.of_table(stated, delta=delta))
+        draw = question.draw(price, table._budget)
+        if table._budget is not None and not question.is_free:
+            table._budget.check(draw.charge(price.rho))
+        return draw
 
     @_explained
     def mode(  # noqa: PLR0913 - one parameter for each public choice
@@ -678,13 +681,6 @@ class Table:
     def _record(self, kind: type[Question], column: str, price: Price, stated: Mapping[str, Any]) -> OfTable:
         asked = _Asked(self._engine, self._individuals, self._individuals.stated(self._neighbours))
         return kind.about(asked, self._column(column), price, **stated).settled(price, self._budget)
-
-    def _checked(self, kind: type[Question], column: str, price: Price, stated: Mapping[str, Any]) -> Draw:
-        question = self._record(kind, column, price, stated)
-        draw = question.draw(price, self._budget)
-        if self._budget is not None and not question.is_free:
-            self._budget.check(draw.charge(price.rho))
-        return draw
 
     def _ask(self, kind: type[Question], column: str, price: Price, request_id: str | None, **stated: Any) -> Answer:
         question, engine, individuals = self._record(kind, column, price, stated), self._engine, self._individuals

@@ -494,23 +494,21 @@ def line_fault(delimiter: str, number: int) -> str:
 
 def _is_well_formed(delimiter: str, number: int | None = None) -> str:
     # Each field has no quotation marks, or is enclosed in them with inner ones doubled.
+    between, field = _patterns(delimiter)
     repeats = "*" if number is None or number - 1 > _MOST_REPEATS else f"{{{number - 1}}}"
-    return f"regexp_full_match(line, '{_field(delimiter)}(?:{_escaped(delimiter)}{_field(delimiter)}){repeats}')"
+    return f"regexp_full_match(line, '{field}(?:{between}{field}){repeats}')"
 
 
-def _field(delimiter: str) -> str:
+def _patterns(delimiter: str) -> tuple[str, str]:
     # Texts between quotation marks follow each other: the end of one and the start of the next are a doubled mark.
-    return f'(?:(?:"[^"]*")+|[^"{_escaped(delimiter)}]*)'
-
-
-def _escaped(delimiter: str) -> str:
-    return "\\|" if delimiter == "|" else delimiter
+    between = "\\|" if delimiter == "|" else delimiter
+    return between, f'(?:(?:"[^"]*")+|[^"{between}]*)'
 
 
 def _unquoted(delimiter: str) -> str:
     # With a delimiter put before the first, each field follows a delimiter.
     # The pattern has no capture group, which makes it fast on long lines.
-    fields = f"regexp_extract_all('{delimiter}' || line, '{_escaped(delimiter)}{_field(delimiter)}')"
+    fields = f"regexp_extract_all('{delimiter}' || line, '{''.join(_patterns(delimiter))}')"
     inside = "replace(field[3:-2], '\"\"', '\"')"
     return (
         f"list_transform({fields}, lambda field:"
