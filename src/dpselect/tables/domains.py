@@ -382,12 +382,10 @@ def _whole(kind: str, _: Mapping[str, Any]) -> Domain:
 
 
 def _integers(_: str, given: Mapping[str, Any]) -> Domain:
-    first, last = _ordered(given, Span(Kind.INTEGER, *_HUGEINT))
-    name = next((name for name, ends in INTEGERS.items() if ends == (first, last)), None)
-    if name is not None:
-        return _WHOLE[name]
-    words = f"every integer from {first} to {last}"
-    return _all(Span(Kind.INTEGER, first, last), words, "integer", ("lower", first), ("upper", last))
+    span = _limited(Span(Kind.INTEGER, *_HUGEINT), given)
+    name = next((name for name, ends in INTEGERS.items() if ends == span.ends), None)
+    words = "every integer from {} to {}".format(*span.ends)
+    return _all(span, words, "integer", *_stated_ends(span)) if name is None else _WHOLE[name]
 
 
 def _decimals(_: str, given: Mapping[str, Any]) -> Domain:
@@ -398,8 +396,7 @@ def _decimals(_: str, given: Mapping[str, Any]) -> Domain:
         raise InvalidValue(f"digits must be at most precision, got {digits} and {precision}")
     most = 10**precision - 1
     full = Span(Kind.DECIMAL, -most, most, digits=digits)
-    first, last = _ordered(given, full)
-    span = replace(full, first=first, last=last)
+    span = _limited(full, given)
     words = f"every decimal of at most {_counted(precision, 'digit')}, {digits} after the point"
     words += "" if span == full else ", from {:f} to {:f}".format(*span.ends)
     arguments = ("decimal", ("precision", precision), ("digits", digits), *_stated_ends(span, full))
@@ -409,23 +406,22 @@ def _decimals(_: str, given: Mapping[str, Any]) -> Domain:
 def _times(name: str, given: Mapping[str, Any]) -> Domain:
     kind = next(kind for kind in Kind if kind.rule == name)
     full = Span(kind, *kind.ends)
-    first, last = _ordered(given, full)
-    span = replace(full, first=first, last=last)
+    span = _limited(full, given)
     return _all(span, "every {} from {} to {}".format(name, *span.ends), name, *_stated_ends(span, full))
 
 
-def _stated_ends(span: Span, full: Span) -> list[tuple[str, Any]]:
+def _stated_ends(span: Span, full: Span | None = None) -> list[tuple[str, Any]]:
     return [] if span == full else list(zip(("lower", "upper"), span.ends, strict=True))
 
 
-def _ordered(given: Mapping[str, Any], full: Span) -> tuple[int, int]:
+def _limited(full: Span, given: Mapping[str, Any]) -> Span:
     ends = {"lower": full.first, "upper": full.last}
     first, last = (_end(name, given[name], full) if name in given else end for name, end in ends.items())
     if first > last:
         raise InvalidValue(f"lower must be <= upper, got {given.get('lower')} and {given.get('upper')}: swap them")
     if first < full.first or last > full.last:
         raise InvalidValue("lower and upper must be within what the kind can hold: give ends that are closer together")
-    return first, last
+    return replace(full, first=first, last=last)
 
 
 def _end(name: str, value: Any, full: Span) -> int:
