@@ -62,7 +62,11 @@ from dpselect.errors import InvalidType, InvalidValue, MissingExtra
 _SHOWN_COLUMNS = 30
 TEXT_DIGITS = 9  # after the decimal point of a number that is written as text
 _DECIMAL = f"DECIMAL(38,{2 * TEXT_DIGITS})"
-_DAY, _MICROSECOND = datetime.timedelta(days=1), datetime.timedelta(microseconds=1)
+_SAMPLE = "2026-01-31 23:59:00"
+# The first moment of 1970, and the unit in which dates or timestamps are counted from there.
+_DAYS = datetime.date(1970, 1, 1), datetime.timedelta(days=1)
+_MICROSECONDS = datetime.datetime(1970, 1, 1), datetime.timedelta(microseconds=1)
+_IN_UTC = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC), datetime.timedelta(microseconds=1)
 
 
 def _boolean(text: str) -> bool:
@@ -102,29 +106,31 @@ class Kind(Enum):
         sample: how people write a value.
         of_text: reads what people write.
         of_key: reads a key.
+        clock: for dates and timestamps, the first moment of 1970, and the unit in which they are counted from there.
     """
 
-    BOOLEAN = "true or false", "BOOLEAN", "boolean", "true or false", _boolean, _boolean
-    INTEGER = "whole numbers", "HUGEINT", "int64", "1500", _integer, int
-    DECIMAL = "decimal numbers", _DECIMAL, "decimal", "1234.5, with a point", decimal_from_text, Decimal
-    FLOAT = "floating-point numbers", "DOUBLE", "float64", "1234.5, with a point", _float, float
-    TEXT = "text", "VARCHAR", "text", "", str, str
-    DATE = "dates", "DATE", "date", "2026-01-31", _date, _date
-    TIMESTAMP = "timestamps", "TIMESTAMP", "timestamp", "2026-01-31 23:59:00", _moment, None
-    ZONED = "timestamps with a time zone", "TIMESTAMPTZ", "timestamptz", "2026-01-31 23:59:00+00:00", _zoned, None
-    OTHER = "something that no question can be asked about", "", "", "", str, str
+    BOOLEAN = "true or false", "BOOLEAN", "boolean", "true or false", _boolean, _boolean, None
+    INTEGER = "whole numbers", "HUGEINT", "int64", "1500", _integer, int, None
+    DECIMAL = "decimal numbers", _DECIMAL, "decimal", "1234.5, with a point", decimal_from_text, Decimal, None
+    FLOAT = "floating-point numbers", "DOUBLE", "float64", "1234.5, with a point", _float, float, None
+    TEXT = "text", "VARCHAR", "text", "", str, str, None
+    DATE = "dates", "DATE", "date", "2026-01-31", _date, _date, _DAYS
+    TIMESTAMP = "timestamps", "TIMESTAMP", "timestamp", _SAMPLE, _moment, None, _MICROSECONDS
+    ZONED = "timestamps with a time zone", "TIMESTAMPTZ", "timestamptz", f"{_SAMPLE}+00:00", _zoned, None, _IN_UTC
+    OTHER = "something that no question can be asked about", "", "", "", str, str, None
 
     type: str
     rule: str
     sample: str
     of_text: Callable[[str], Any]
     of_key: Callable[[str], Any] | None
+    clock: Any
 
     def __new__(cls, words: str, *facts: Any) -> Self:
         """Create a kind whose value is its name in words."""
         kind = object.__new__(cls)
         kind._value_ = words
-        kind.type, kind.rule, kind.sample, kind.of_text, kind.of_key = facts
+        kind.type, kind.rule, kind.sample, kind.of_text, kind.of_key, kind.clock = facts
         return kind
 
     @property
@@ -133,7 +139,7 @@ class Kind(Enum):
 
     @property
     def is_time(self) -> bool:
-        return self in _CLOCKS
+        return self.clock is not None
 
     @property
     def is_moment(self) -> bool:
@@ -161,11 +167,6 @@ class Kind(Enum):
         datetime.date(2024, 2, 29)
         """
         return self.from_units(int(key)) if self.of_key is None else self.of_key(key)
-
-    @property
-    def clock(self) -> tuple[Any, datetime.timedelta]:
-        """The first moment of 1970, and the unit in which dates or timestamps are counted from there."""
-        return _CLOCKS[self]
 
     def units(self, value: Any, digits: int = 0) -> int | None:
         """A value in units; None for what is not a whole number of them, or is of another kind."""
@@ -211,11 +212,6 @@ class Kind(Enum):
 
 
 _NUMBERS = {Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT}
-_CLOCKS: dict[Kind, tuple[Any, datetime.timedelta]] = {
-    Kind.DATE: (datetime.date(1970, 1, 1), _DAY),
-    Kind.TIMESTAMP: (datetime.datetime(1970, 1, 1), _MICROSECOND),
-    Kind.ZONED: (datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC), _MICROSECOND),
-}
 _IN_WRITING = frozenset(Kind) - {Kind.OTHER, Kind.ZONED}
 
 
@@ -590,7 +586,7 @@ def _rank(value: Any, name: str, bits: int) -> int:
 def _step(step: Any, kind: Kind) -> int:
     is_date, given = kind is Kind.DATE, kind_of_value(step)
     if isinstance(step, datetime.timedelta):
-        units = Fraction(step // _MICROSECOND, 86_400 * 10**6 if is_date else 1)
+        units = Fraction(step // _MICROSECONDS[1], 86_400 * 10**6 if is_date else 1)
     elif is_date and given is not Kind.INTEGER:
         raise InvalidType("step must be a number of days for a column of dates: give for example 7")
     elif given not in _NUMBERS:

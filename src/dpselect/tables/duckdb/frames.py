@@ -48,10 +48,6 @@ def frame_of(frame: Any) -> Frame:
 class PandasFrame(Frame):
     """A pandas DataFrame, read column by column without a common type."""
 
-    def __init__(self, frame: Any) -> None:
-        super().__init__(frame)
-        self.names = list(frame.columns)
-
     def stated(self) -> list[tuple[Any, Any]]:
         # The categories of a categorical are not a part of its type.
         dtypes = self._frame.dtypes.items()
@@ -130,7 +126,6 @@ class PolarsFrame(Frame):
     def __init__(self, frame: Any) -> None:
         super().__init__(frame)
         self._types = dict(self._opened)
-        self.names = list(self._types)
 
     def stated(self) -> list[tuple[Any, Any]]:
         return list(self._frame.collect_schema().items())

@@ -173,6 +173,7 @@ class Frame(Source):
     def __init__(self, frame: Any) -> None:
         self._frame = frame
         self._opened = self.stated()
+        self.names = [name for name, _ in self._opened]
 
     def stated(self) -> list[tuple[Any, Any]]:
         """Return the names with the types that the frame states now: most frames can be changed in place."""
