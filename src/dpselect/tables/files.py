@@ -17,6 +17,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -205,10 +206,9 @@ def _tree(top: Path, hidden: tuple[str, ...], *, through_links: bool = False) ->
 
 
 def _entries(folder: Path, hidden: tuple[str, ...]) -> list[Path]:
-    try:
+    with suppress(OSError):
         return [folder / name for name in os.listdir(folder) if not name.startswith(hidden)]
-    except OSError:
-        return []
+    return []
 
 
 def _identity(path: Path) -> _Identity:
@@ -313,12 +313,9 @@ def _common_keys(paths: Sequence[Path], columns: Sequence[Sequence[tuple[str, st
 
 def _value(written: str) -> str | None:
     # Missing if it does not decode to UTF-8.
-    if written in _MISSING:
-        return None
-    try:
-        return unquote_to_bytes(written).decode()
-    except UnicodeDecodeError:
-        return None
+    with suppress(UnicodeDecodeError):
+        return None if written in _MISSING else unquote_to_bytes(written).decode()
+    return None
 
 
 # An address, also one that lacks a slash: what precedes an @ may be a password.

@@ -27,7 +27,7 @@ nobody can change the file.
 
 import importlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -334,10 +334,9 @@ def _in_utf8(stream: "pa.RecordBatchReader", codec: str) -> "pa.RecordBatchReade
 
 
 def _recoded(text: bytes, codec: str) -> bytes:
-    try:
+    with suppress(UnicodeDecodeError):
         return text.decode(codec).encode()
-    except UnicodeDecodeError:
-        return _INVALID
+    return _INVALID
 
 
 _SOURCES = {System.POSTGRESQL: PostgreSQL, System.SQLITE: SQLite, System.DUCKDB: DuckDBFile}

@@ -308,7 +308,7 @@ class DuckDBTally:
             f" FROM {TALLY} SEMI JOIN {_WANTED} USING (grp, individuals)"
         )
         joined = f"SELECT {self._key} FROM ({ranked}) JOIN {_WANTED} USING (grp, individuals, place) ORDER BY turn"
-        return self._read(joined)
+        return list(map(self._form.kind.from_key, self._cursor.sql(joined).fetchnumpy()["key"].tolist()))
 
     def unseen(self, group: int, values: Sequence[Any]) -> list[Any]:
         tried = Values(self._form.kind, tuple(values))
@@ -334,6 +334,3 @@ class DuckDBTally:
     @property
     def _key(self) -> str:
         return f"{self._form.key('item')} AS key"
-
-    def _read(self, query: str) -> list[Any]:
-        return list(map(self._form.kind.from_key, self._cursor.sql(query).fetchnumpy()["key"].tolist()))

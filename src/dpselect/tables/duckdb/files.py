@@ -439,11 +439,10 @@ def header_of(path: Path) -> tuple[str, list[str]]:
 
 
 def _is_number(name: str) -> bool:
-    try:
+    with suppress(ValueError):
         float(name)
-    except ValueError:
-        return False
-    return True
+        return True
+    return False
 
 
 def csv_rows(
@@ -555,8 +554,7 @@ def _blocks(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _is_utf8(text: bytes) -> bool:
-    try:
+    with suppress(UnicodeDecodeError):
         text.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
+        return True
+    return False

@@ -130,12 +130,12 @@ def schema(source: Source, connection: Cursor) -> Mapping[str, Column]:
 
 def has_arrow() -> bool:
     """Whether PyArrow, an extra, can be imported."""
-    try:
+    with suppress(ImportError):
         import pyarrow.dataset  # noqa: PLC0415 - an extra
         import pyarrow.parquet  # noqa: F401, PLC0415 - an extra
-    except ImportError:
-        return False
-    return True
+
+        return True
+    return False
 
 
 def check_names(names: Sequence[Any]) -> None:
