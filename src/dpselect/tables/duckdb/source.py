@@ -75,7 +75,7 @@ class Source:
     def rows(self, cursor: Cursor, names: Sequence[str] | None) -> AbstractContextManager[Query]:
         """Make these columns available to statements of the body, or only the types of all (None)."""
         # No value of a row makes the query fail. Databases are checked again, in the transaction in which they are
-        # read.
+        # read. Whatever is read of any source passes here: a source may also wrap another one, as `Keeper` does.
         raise NotImplementedError
 
     def left_out(self, cursor: Cursor) -> Mapping["Reason", int]:  # noqa: ARG002 - for CSV

@@ -23,7 +23,7 @@ files can be placed by their floats (`plain_ways`). The others are placed exactl
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -275,8 +275,12 @@ def cast_list(table: str, forms: Forms) -> str:
 def listed(table: str, forms: Forms) -> str:
     """The distinct items of a public list in their forms, so that no row can match two of them."""
     # Items with the same form were refused before (`different_values`); this is a second safeguard.
-    known, every = " AND ".join(f"{name} IS NOT NULL" for name in forms), ", ".join(forms)
-    return f"SELECT min(place) AS place, {every} FROM ({cast_list(table, forms)}) WHERE {known} GROUP BY {every}"
+    return _first_of_equal(cast_list(table, forms), forms, "place")
+
+
+def _first_of_equal(items: str, names: Collection[str], place: str) -> str:
+    known, every = " AND ".join(f"{name} IS NOT NULL" for name in names), ", ".join(names)
+    return f"SELECT min(place) AS {place}, {every} FROM ({items}) WHERE {known} GROUP BY {every}"
 
 
 def members_equal(forms: Forms, group: str) -> str:
@@ -300,13 +304,10 @@ def keys_of(values: Values, form: Form, connection: "duckdb.DuckDBPyConnection")
 def keys_of_groups(groups: Groups, connection: "duckdb.DuckDBPyConnection") -> "pa.Table":
     """The position of every group, and a key for each of its columns: grp, member0, member1 and so on."""
     # Groups that no row can match are left out. Of several groups with the same keys, only the first is there.
-    forms, members = forms_of(groups), [f"member{i}" for i in range(len(groups.columns))]
-    keys = ", ".join(
-        f"{form.key(name)} AS {member}" for member, (name, form) in zip(members, forms.items(), strict=True)
-    )
-    known, every = " AND ".join(f"{member} IS NOT NULL" for member in members), ", ".join(members)
-    listed = f"SELECT place, {keys} FROM ({cast_list(_LIST, forms)})"
-    first = f"SELECT min(place) AS grp, {every} FROM ({listed}) WHERE {known} GROUP BY {every}"
+    forms = forms_of(groups)
+    keys = {f"member{i}": form.key(name) for i, (name, form) in enumerate(forms.items())}
+    listed = ", ".join(["place", *(f"{key} AS {member}" for member, key in keys.items())])
+    first = _first_of_equal(f"SELECT {listed} FROM ({cast_list(_LIST, forms)})", keys, "grp")
     return _over_list(groups.members, forms, connection).sql(first).to_arrow_table()
 
 
