@@ -213,9 +213,9 @@ class Table:
         entry, price, table = named(question), Price(epsilon, rho, mechanism, delta), self
         if groups_of is not None:
             table = self._grouped(found_groups(self._column(groups_of), [None] * max_groups, max_groups))
-        question = table._record(entry.record, column, price, entry.of_table(stated, delta=delta))
-        draw = question.draw(price, table._budget)
-        if table._budget is not None and not question.is_free:
+        record = table._record(entry.record, column, price, entry.of_table(stated, delta=delta))
+        draw = record.draw(price, table._budget)
+        if table._budget is not None and not record.is_free:
             table._budget.check(draw.charge(price.rho))
         return draw
 
