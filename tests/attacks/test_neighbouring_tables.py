@@ -130,7 +130,8 @@ def files_listed_twice(monkeypatch):
 
     def files_of(source):
         listing = right(source)
-        return replace(listing, paths=listing.paths * 2, values=listing.values * 2)
+        folders = {key: values * 2 for key, values in listing.folders.items()}
+        return replace(listing, paths=listing.paths * 2, folders=folders)
 
     monkeypatch.setattr(duckdb_source, "files_of", files_of)
     monkeypatch.setattr(duckdb_source, "check_once", lambda paths: None)  # which would refuse them

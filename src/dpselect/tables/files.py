@@ -16,7 +16,7 @@ import glob
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
@@ -54,17 +54,13 @@ class Listing:
 
     format: Format
     paths: tuple[Path, ...] = field(repr=False)
-    keys: tuple[str, ...] = ()
-    values: tuple[tuple[str | None, ...], ...] = field(default=(), repr=False)
+    folders: Mapping[str, list[str | None]] = field(default_factory=dict, repr=False)
     public_paths: tuple[str, ...] = ()  # without the folders that became columns
 
     def folder_columns(self, names: Iterable[str]) -> dict[str, list[str | None]]:
         """Return the value of each file for every key, except for keys that are columns of the files (`names`)."""
-        if not self.keys:
-            return {}
         own = set(map(str.lower, names))
-        columns = zip(self.keys, map(list, zip(*self.values, strict=True)), strict=True)
-        return {key: values for key, values in columns if key.lower() not in own}
+        return {key: values for key, values in self.folders.items() if key.lower() not in own}
 
 
 def shown(path: Path) -> str:
@@ -93,11 +89,11 @@ def files_of(source: str) -> Listing:
         raise InvalidValue(f"{source}: some files are CSV and some are Parquet: give files of one format")
     _check_copies(paths)
     columns = [_columns(path, top) for path in paths]
-    keys = _common_keys(paths, columns)
-    values = tuple(tuple(_value(written) for _, written in own) for own in columns)
+    keys = enumerate(_common_keys(paths, columns))
+    folders = {key: [_value(own[i][1]) for own in columns] for i, key in keys}
     # Absolute, because DuckDB gives a leading ~ or file: a special meaning.
     absolute = tuple(path.absolute() for path in paths)
-    return Listing(formats.pop(), absolute, keys, values, tuple(_public(path, top) for path in paths))
+    return Listing(formats.pop(), absolute, folders, tuple(_public(path, top) for path in paths))
 
 
 class State(NamedTuple):

@@ -153,7 +153,7 @@ def rows_of(source: Any) -> Rows:
 
 def _parquet_rows(files: ParquetFiles, listing: Listing) -> Rows:
     paths = [str(path.resolve() if ".." in path.parts else path.absolute()) for path in listing.paths]
-    if not all(_is_for_spark(path, has_folders=bool(listing.keys)) for path in listing.public_paths):
+    if not all(_is_for_spark(path, has_folders=bool(listing.folders)) for path in listing.public_paths):
         return LocalRows(files)
     columns = schema(files, connect())
     reader = session().read.option("mergeSchema", "false")
