@@ -285,21 +285,11 @@ class Priced(Protocol):
         """The public parameters that an entry of a ledger states in addition to name and epsilon."""
 
 
-class Charged(Protocol):
-    """What a release needs of an entry: its number, and the stored answer of an earlier, equal request."""
-
-    @property
-    def id(self) -> int: ...
-
-    @property
-    def answer(self) -> str | None: ...
-
-
 @runtime_checkable
 class Payer(Protocol):
     """What a release needs of a ledger. `Ledger` documents the methods."""
 
-    def charge(self, charge: Charge, *, request_id: str | None = None, content: str | None = None) -> Charged: ...
+    def charge(self, charge: Charge, *, request_id: str | None = None, content: str | None = None) -> Any: ...
 
     def receipt(self, entry: Any) -> Receipt: ...
 
@@ -391,18 +381,16 @@ class Release:
             raise InvalidValue("request_id needs content, which recognises the same data: give both")
         before = None if request_id is None else self._digest(content)
         entry = ledger.charge(charge, request_id=request_id, content=before)
-        paid: dict[str, Any] = {
-            "ledger_id": entry.id,
-            "receipt": ledger.receipt(entry),
-            "charged": ledger.charged(entry),
-        }
+        paid = replace(
+            self._answer(None), ledger_id=entry.id, receipt=ledger.receipt(entry), charged=ledger.charged(entry)
+        )
         if entry.answer is not None:
-            return replace(self._answer(decode_answer(entry.answer)), **paid, repeated=True)
+            return replace(paid, value=decode_answer(entry.answer), repeated=True)
         value = sample()
         # If the data changed in the meantime, the answer matches neither state, and no retry returns it.
         if request_id is not None and self._digest(content) == before:
             ledger.store_answer(entry.id, encode_answer(value), content=before)
-        return replace(self._answer(value), **paid)
+        return replace(paid, value=value)
 
     def _warn_of_large_loss(self) -> None:
         # In zCDP, rho is what counts, however large epsilon is.

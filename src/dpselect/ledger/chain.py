@@ -356,10 +356,9 @@ class Reader:
     def _cost(self, key: tuple[Any, ...]) -> _Cost:
         charge = _charge(*key)
         try:
-            self._budget.check(charge)
+            amount = self._budget.check(charge)
         except InvalidValue:
             raise Unreadable("has a cost that the budget does not allow") from None
-        amount = self._budget.amount(charge)
         finer = math.lcm(self._unit, *(part.denominator for part in amount)) // self._unit
         if finer > 1 or len(self._costs) >= _MOST_KEPT:
             self._unit, self._sums = self._unit * finer, [total * finer for total in self._sums]
