@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpselect import Ledger, LedgerCorrupt, PrivacyUnit
+from dpselect import Ledger, LedgerCorrupt
 from dpselect.accounting.budget import as_budget
 from dpselect.ledger import Charge, chain
 from dpselect.ledger.store import transaction
-from tests.ledger.currencies import AMPLE, every_currency
+from tests.ledger.currencies import every_currency
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
@@ -127,14 +127,6 @@ def test_equal_questions_do_not_share_what_a_caller_may_change(path: Path) -> No
     first.what["columns"].append("b")  # type: ignore[index]
     assert second.what == {"columns": ["a"]}
     assert ledger.entries()[0].what == {"columns": ["a"]}
-
-
-def test_the_unit_of_many_entries(path: Path) -> None:
-    ledger = Ledger(path, budget=AMPLE["zcdp"])
-    ledger.spend("0.1", "by hand")
-    for i in range(20):
-        ledger.charge(Charge({"question": i, **PrivacyUnit("patient", "replace").to_dict()}, "0.1"))
-    assert Ledger(path).unit == PrivacyUnit("patient", "replace")
 
 
 @every_currency()

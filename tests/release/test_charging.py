@@ -3,7 +3,6 @@
 import datetime
 from decimal import Decimal
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -12,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpselect import Ledger, PermuteAndFlip, open_table
-from dpselect.errors import EngineFailure, InvalidValue, LedgerError, RequestConflict
+from dpselect.errors import InvalidValue, LedgerError, RequestConflict
 from dpselect.mechanisms import MECHANISMS
 from dpselect.release import decode_answer, encode_answer
-from dpselect.tables.duckdb.engine import DuckDBEngine
 from tests.statistical.goodness import assert_fits, assert_rejected
 
 ROWS = pa.table(
@@ -28,11 +26,6 @@ ROWS = pa.table(
     }
 )
 CODES = ["a", "b", "c"]
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "rows.ledger"
 
 
 def questions(table):
@@ -78,22 +71,6 @@ def test_a_request_with_other_parameters_is_refused(path):
         with pytest.raises(RequestConflict):
             other()
     assert Ledger(path).spent == Fraction(1, 10)
-
-
-def test_the_charge_is_on_disk_before_anything_is_counted(path, monkeypatch):
-    """And it stays when counting fails."""
-    seen = []
-
-    def failing(self, *arguments):
-        seen.append(Ledger(path).spent)
-        raise EngineFailure("no")
-
-    table = open_table(ROWS, person="person", ledger=path, budget="1")
-    monkeypatch.setattr(DuckDBEngine, "chosen", failing)
-    with pytest.raises(EngineFailure):
-        table.mode("code", candidates=CODES, epsilon="0.25")
-    assert seen == [Fraction(1, 4)]
-    assert Ledger(path).spent == Fraction(1, 4)
 
 
 def test_a_ledger_may_be_given_as_an_object(path):

@@ -17,11 +17,6 @@ BUDGETS = {
 }
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "rows.ledger"
-
-
 def asked(path, budget, **options):
     return questions(open_table(ROWS, person="person", ledger=path, budget=budget, **options))
 
