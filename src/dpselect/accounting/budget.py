@@ -149,7 +149,7 @@ class Budget:
 
     def of(self, amount: Amount) -> "Budget":
         """Return an amount in the units of this budget as a budget. See `Budget.check`."""
-        return _pure(amount.value) if self.rho is None else _zcdp(*amount)
+        return _pure(amount.value) if self.rho is None else Budget("zcdp", None, *amount)
 
     def check(self, charge: Charge) -> Amount:
         """Refuse a charge that this budget never allows, for another reason than its size; return what it costs.
@@ -276,10 +276,6 @@ def _pure(epsilon: Fraction, cap: Fraction | None = None) -> Budget:
     return _Pure("pure", epsilon=epsilon, cap=cap)
 
 
-def _zcdp(rho: Fraction, delta: Fraction) -> Budget:
-    return Budget("zcdp", None, rho, delta)
-
-
 def pure(epsilon: Number, *, cap: Number | None = None) -> Budget:
     """Return a budget of pure epsilon, for `Ledger(path, budget=...)`.
 
@@ -343,7 +339,7 @@ def approximate(epsilon: Number, delta: Number, *, share: Number = "1/2") -> Bud
 
 
 def _checked_zcdp(rho: Number, delta: Number) -> Budget:
-    return _zcdp(_validate.exact_positive(rho=rho), _validate.below_one(delta=delta))
+    return Budget("zcdp", None, _validate.exact_positive(rho=rho), _validate.below_one(delta=delta))
 
 
 def _checked_approximate(epsilon: Number, delta: Number, share: Number) -> Budget:

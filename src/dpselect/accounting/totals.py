@@ -87,17 +87,12 @@ _LARGEST_LOSS = 600  # e^loss must not overflow
 Method = Literal["pure", "renyi", "loss distribution", "recursion"]
 
 
-class HasCharge(Protocol):
-    @property
-    def charge(self) -> Charge: ...
-
-
 @runtime_checkable
 class HasCharges(Protocol):
     def charges(self) -> Iterable[Charge]: ...
 
 
-Spent = HasCharges | Iterable[Charge | HasCharge]
+Spent = HasCharges | Iterable[Any]  # charges, or entries that have one
 
 
 @dataclass(frozen=True)
@@ -196,7 +191,7 @@ def total(spent: Spent, delta: float | str | None = None) -> Total:
 
 
 def _charge_of(one: Any) -> Charge:
-    charge = one if isinstance(one, Charge) else getattr(one, "charge", one)
+    charge = getattr(one, "charge", one)
     if not isinstance(charge, Charge):
         raise InvalidType(f"spent must be a Ledger or hold charges or entries, got {type(charge).__name__}")
     return charge
