@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from dpselect import Ledger, LedgerCorrupt
 from dpselect.accounting.budget import as_budget
-from dpselect.ledger import Charge, chain
-from dpselect.ledger.store import transaction
+from dpselect.ledger import Charge, file
+from dpselect.ledger.file import transaction
 from tests.ledger.currencies import every_currency
 
 JSON = st.recursive(
@@ -69,7 +69,7 @@ def test_what_is_read_is_what_the_file_says(
     budget: str, kept: int, charges: list[tuple[Charge, str, str | None]]
 ) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chain, "_MOST_KEPT", kept)
+        patch.setattr(file, "_MOST_KEPT", kept)
         ledger = Ledger(Path(folder) / "a.ledger", budget=budget, dataset="größe")
         for charge, request, answer in charges:
             if as_budget(budget).to_dict().get("cap") and charge.each > 1:
@@ -86,7 +86,7 @@ def test_what_is_read_is_what_the_file_says(
         assert charges == [entry.charge for entry in entries]
         with transaction(again.path) as connection:
             for entry in entries:  # one by one, which parses everything anew
-                assert chain.entry_of(connection, "id", entry.id, again.path)[0] == entry
+                assert file.entry_of(connection, "id", entry.id, again.path)[0] == entry
 
 
 WRONG = [
@@ -102,7 +102,7 @@ def test_a_question_in_another_form_is_refused_even_with_right_hashes(path: Path
     ledger = Ledger(path, budget="zcdp:1")
     first = ledger.charge(Charge("a", "0.1"))
     row = [2, first.time, text, "pure", "1/10", 1, str(first.rho), "0", None]
-    row.append(chain.hashed([first.head, *row]))
+    row.append(file.hashed([first.head, *row]))
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(f"INSERT INTO entries VALUES ({', '.join('?' * len(row))})", row)
         connection.commit()

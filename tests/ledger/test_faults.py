@@ -18,7 +18,7 @@ import pytest
 
 from dpselect import Ledger, LedgerCorrupt
 from dpselect.errors import BudgetMismatch, LedgerError
-from dpselect.ledger import store
+from dpselect.ledger import file
 from tests.ledger.currencies import AMPLE, cost, every_currency
 from tests.ledger.test_processes import work
 
@@ -242,7 +242,7 @@ def test_a_journal_that_cannot_be_written(path: Path, budget: str) -> None:
 @every_currency()
 def test_a_ledger_that_stays_locked(path: Path, monkeypatch: pytest.MonkeyPatch, budget: str) -> None:
     fill(path, 2, budget)
-    monkeypatch.setattr(store, "_SETTINGS", (("busy_timeout", "50", 50), *store._SETTINGS[1:]))
+    monkeypatch.setattr(file, "_SETTINGS", (("busy_timeout", "50", 50), *file._SETTINGS[1:]))
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         ledger = Ledger(path)
         other.execute("BEGIN IMMEDIATE")

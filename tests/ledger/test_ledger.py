@@ -26,7 +26,7 @@ from dpselect.errors import (
     LedgerError,
     RequestConflict,
 )
-from dpselect.ledger import PURE, Charge, Receipt, store
+from dpselect.ledger import PURE, Charge, Receipt, file
 from dpselect.mechanisms import MECHANISMS
 
 TENTH = Charge({"question": "mode", "column": "diagnosis"}, "0.1")
@@ -126,9 +126,9 @@ def test_a_ledger_that_somebody_switched_to_a_write_ahead_log_is_switched_back(l
 
 def test_a_setting_that_sqlite_refuses_is_an_error(ledger: Ledger, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While another program reads the ledger with a write-ahead log, DELETE cannot be set."""
-    first, *others = store._SETTINGS
+    first, *others = file._SETTINGS
     assert first[0] == "busy_timeout"
-    monkeypatch.setattr(store, "_SETTINGS", (("busy_timeout", "50", 50), *others))
+    monkeypatch.setattr(file, "_SETTINGS", (("busy_timeout", "50", 50), *others))
     reader = sqlite3.connect(path, isolation_level=None)
     reader.execute("PRAGMA journal_mode = WAL")
     reader.execute("BEGIN")
@@ -156,7 +156,7 @@ def test_entries_say_what_was_asked_and_nothing_else(ledger: Ledger) -> None:
 
 def test_order_is_by_sequence_never_by_clock(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter(["2030-01-01T00:00:00.000000+00:00", "1999-01-01T00:00:00.000000+00:00"])
-    monkeypatch.setattr("dpselect.ledger.chain._now", lambda: next(times))
+    monkeypatch.setattr("dpselect.ledger.file._now", lambda: next(times))
     ledger.spend("0.1", "first")
     ledger.spend("0.1", "second, on a clock that was set back")
     assert [entry.id for entry in ledger.entries()] == [1, 2]

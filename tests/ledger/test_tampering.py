@@ -15,8 +15,7 @@ from dpselect import Ledger, LedgerCorrupt, PrivacyUnit
 from dpselect.accounting.budget import as_budget, stored_text
 from dpselect.errors import LedgerError
 from dpselect.ledger import Charge, Receipt
-from dpselect.ledger.chain import append, hashed
-from dpselect.ledger.store import FORMAT
+from dpselect.ledger.file import FORMAT, append, hashed
 
 ENTRIES = 6
 BUDGETS = {"pure": "10", "cap": "10,cap:1", "zcdp": "zcdp:10,0.001", "approximate": "40,0.01"}

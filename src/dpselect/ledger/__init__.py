@@ -1,7 +1,7 @@
 """The ledger: a budget for one data set that cannot be overspent, across processes, crashes and years.
 
-A charge is a transaction: catch up with the entries that others added, confirm their hash chain (`chain`), check the
-budget, write, and sync to the disk (`store`). What a ledger is given is checked first.
+A charge is a transaction: catch up with the entries that others added, confirm their hash chain, check the budget,
+write, and sync to the disk (`file`). What a ledger is given is checked first.
 """
 
 import os
@@ -27,9 +27,8 @@ from dpselect.errors import (
     RequestUnanswered,
     UnitMismatch,
 )
-from dpselect.ledger import chain, store
-from dpselect.ledger.chain import Entry, Reader, State, Stored
-from dpselect.ledger.store import corrupt
+from dpselect.ledger import file
+from dpselect.ledger.file import Entry, Reader, State, Stored, corrupt
 from dpselect.release import Receipt
 
 __all__ = ["PURE", "Charge", "Entry", "Ledger", "PrivacyUnit", "Receipt"]
@@ -89,9 +88,9 @@ class Ledger:
         if not os.path.lexists(self._path):
             if wanted is None:
                 raise LedgerError(f"there is no ledger {self._path}: give a budget to create one")
-            store.create(self._path, chain.new_header(wanted, unit, name))
-        with store.transaction(self._path) as connection:
-            self._header = chain.read_header(connection, self._path)
+            file.create(self._path, file.new_header(wanted, unit, name))
+        with file.transaction(self._path) as connection:
+            self._header = file.read_header(connection, self._path)
         if wanted is not None and wanted.to_dict() != self._header.budget.to_dict():
             raise BudgetMismatch(
                 f"ledger {self._path} has the budget {self.budget.words}, which was fixed when it was created:"
@@ -254,16 +253,16 @@ class Ledger:
         identifier = None if request_id is None else _name(request_id=request_id)
         if self._known is None:
             self._confirm()  # the first check reads everything, and others need not wait for it
-        with self._transaction(store.WRITE) as connection:
+        with self._transaction(file.WRITE) as connection:
             state = self._caught_up(connection)
-            earlier = None if identifier is None else chain.entry_of(connection, "request_id", identifier, self._path)
+            earlier = None if identifier is None else file.entry_of(connection, "request_id", identifier, self._path)
             if earlier is not None:
                 self._check_retry(*earlier, charge, content)
                 return earlier[0]
             if charge.unit is not None:
                 self._check_unit(state.unit, charge.unit)
             recorded, spent = self._affordable(state.spent, charge, cost)
-            entry = chain.append(connection, state.id + 1, state.head, recorded, identifier)
+            entry = file.append(connection, state.id + 1, state.head, recorded, identifier)
         self._known = State(entry.id, entry.head, spent, state.unit or charge.unit)
         return entry
 
@@ -323,13 +322,13 @@ class Ledger:
             raise InvalidType(f"answer must be a string, got {type(answer).__name__}")
         if not _validate.is_unicode(answer):
             raise InvalidValue("answer must be a string that can be encoded as UTF-8")
-        with self._transaction(store.WRITE) as connection:
-            found = chain.entry_of(connection, "id", _validate.count(id=id), self._path)
+        with self._transaction(file.WRITE) as connection:
+            found = file.entry_of(connection, "id", _validate.count(id=id), self._path)
             if found is None:
                 raise InvalidValue(f"id must be the id of an entry, but there is no entry {id}")
             entry, stored = found
             if stored is None:
-                chain.store_answer(connection, entry, Stored.of(answer, content))
+                file.store_answer(connection, entry, Stored.of(answer, content))
             elif stored.answer != answer:
                 raise RequestConflict(f"entry {id} already has a different answer, and an answer never changes")
 
@@ -402,7 +401,7 @@ class Ledger:
 
     def _read_all(self, read: Callable[[Reader], list[_Read]]) -> tuple[list[_Read], State]:
         with self._transaction() as connection:
-            chain.check_file(connection, self._path)
+            file.check(connection, self._path)
             reader = Reader(connection, self._start, self.budget, self._path)
             return read(reader), reader.state
 
@@ -413,10 +412,10 @@ class Ledger:
         return reader.state
 
     @contextmanager
-    def _transaction(self, begin: str = store.READ) -> Iterator[sqlite3.Connection]:
+    def _transaction(self, begin: str = file.READ) -> Iterator[sqlite3.Connection]:
         # A transaction on the ledger that was opened, not on one that was put in its place.
-        with store.transaction(self._path, begin) as connection:
-            if chain.read_header(connection, self._path) != self._header:
+        with file.transaction(self._path, begin) as connection:
+            if file.read_header(connection, self._path) != self._header:
                 raise corrupt(self._path, "its header was changed, or another ledger was put in its place")
             yield connection
 
