@@ -34,7 +34,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from json.encoder import encode_basestring_ascii as quoted
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -128,7 +128,7 @@ def _connection(path: Path) -> Iterator[sqlite3.Connection]:
         sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=_PATIENCE, isolation_level=None)
     ) as opened:
         # A damaged text must reach the hash chain, which detects it, and not fail on the way.
-        opened.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+        opened.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
         for name, value, confirmed in _SETTINGS:
             opened.execute(f"PRAGMA {name} = {value}")
             if pragma(opened, name) != confirmed:
@@ -447,7 +447,8 @@ class Reader:
     @property
     def state(self) -> State:
         """What is known after everything that was read."""
-        spent = Amount(*(Fraction(total, self._unit) for total in self._sums[:2]))
+        value, delta, *_ = self._sums
+        spent = Amount(Fraction(value, self._unit), Fraction(delta, self._unit))
         return State(self._id, self._head, spent, self._protected)
 
     def heads(self) -> list[str]:
