@@ -28,7 +28,6 @@ ARITHMETIC = {
     "_numbers.py": ("tests/test_numbers.py",),
     "accounting/budget.py": (
         "tests/accounting/test_rounding.py",
-        "tests/accounting/test_beliefs.py",
         "tests/accounting/test_budgets.py",
         _CURRENCIES,
     ),

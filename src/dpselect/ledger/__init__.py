@@ -393,11 +393,12 @@ class Ledger:
     def _confirm(self) -> State:
         # Confirm everything up to now; the first time from the beginning, page by page.
         if self._known is None:
-            self._known = self._read_all(Reader.heads)[1]
+            state = self._read_all(Reader.heads)[1]
         else:
             with self._transaction() as connection:
-                self._known = self._caught_up(connection)
-        return self._known
+                state = self._caught_up(connection)
+        self._known = state  # another thread may replace it before it is returned
+        return state
 
     def _read_all(self, read: Callable[[Reader], list[_Read]]) -> tuple[list[_Read], State]:
         with self._transaction() as connection:
