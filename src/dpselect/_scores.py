@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from dpselect._numbers import LONGEST, NotExact, NotFinite, TooLong, float_near, rational
 from dpselect._types import Array, Vector
+from dpselect._validate import EXACT_IN_FLOATS
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
 
 _Read = TypeVar("_Read")
@@ -22,7 +23,6 @@ _Read = TypeVar("_Read")
 _KINDS = "give a list, NumPy array, pandas or polars Series or Arrow array of ints, floats, Fractions or Decimals"
 _FINITE_RULE = "scores must be finite numbers: drop or replace NaN, missing and infinite scores by a public rule first"
 _LENGTH_RULE = "scores must not have thousands of digits: round them by a public rule first"
-_SAFE_INTEGER = 2**53
 _FLOATS, _INTEGERS = np.dtype(np.float64), np.dtype(np.int64)
 _LARGEST_INTEGER = 2**63 - 1
 
@@ -236,7 +236,12 @@ def exact_scores(scores: Any) -> list[Fraction]:
     """The scores at their exact values; refuses what is not finite."""
     vector = as_vector(scores)
     losses(vector)  # refuses scores that are not finite
-    return [rational(score) for score in (vector.tolist() if isinstance(vector, np.ndarray) else vector)]
+    return rationals(vector)
+
+
+def rationals(vector: Vector) -> list[Fraction]:
+    """The exact values of a vector of finite scores."""
+    return [rational(score) for score in _items(vector)]
 
 
 def losses(scores: Vector) -> npt.NDArray[np.float64]:
@@ -271,9 +276,8 @@ def over_common_denominator(scores: list[Fraction]) -> tuple[Array, int] | None:
 
 def _is_plain_float(score: Fraction) -> bool:
     denominator = score.denominator
-    return (
-        abs(score.numerator) <= _SAFE_INTEGER and denominator & (denominator - 1) == 0 and denominator <= _SAFE_INTEGER
-    )
+    is_binary = denominator & (denominator - 1) == 0
+    return is_binary and max(abs(score.numerator), denominator) <= EXACT_IN_FLOATS
 
 
 def _score(score: Any) -> Fraction:

@@ -27,16 +27,16 @@ import numpy as np
 
 from dpselect import _show
 from dpselect._levels import stated_levels
-from dpselect._numbers import decimal_from_text, exact_text, finite, float_near, rational, shortest_text, shown
+from dpselect._numbers import decimal_from_text, exact_text, finite, float_near, shortest_text, shown
+from dpselect._scores import rationals
 from dpselect._types import Floats, Vector
-from dpselect._validate import warn, warn_of_large_delta
+from dpselect._validate import EXACT_IN_FLOATS, warn, warn_of_large_delta
 from dpselect.accounting.budget import Budget
 from dpselect.accounting.charge import Charge, What, drawn_by
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.privacy import Guarantee
 
 _RECEIPT = 1
-_SAFE_INTEGER = 2**53
 _LARGE_LOSS = 10  # e^10 = 22,026: a belief of 1 % can become one of 99.5 %
 
 
@@ -419,7 +419,7 @@ def scores_digest(scores: Vector) -> str:
     """The digest of scores in order, for `content`. Equal scores of different types have equal digests."""
     floats = _plain_floats(scores)
     if floats is None:
-        exact = [rational(score) for score in (scores.tolist() if isinstance(scores, np.ndarray) else scores)]
+        exact = rationals(scores)
         near = [float_near(score) for score in exact]
         if all(math.isfinite(one) and Fraction(one) == score for one, score in zip(near, exact, strict=True)):
             floats = np.array(near)
@@ -441,7 +441,7 @@ def _plain_floats(scores: Vector) -> Floats | None:
         return None
     if scores.dtype.kind == "f":
         return scores.astype(np.float64) if np.can_cast(scores.dtype, np.float64, "safe") else None
-    small = int(scores.min()) >= -_SAFE_INTEGER and int(scores.max()) <= _SAFE_INTEGER
+    small = int(scores.min()) >= -EXACT_IN_FLOATS and int(scores.max()) <= EXACT_IN_FLOATS
     return scores.astype(np.float64) if small else None
 
 
