@@ -14,7 +14,7 @@ from benchmarks.stopwatch import Call, Effort, interleaved_medians, timed
 from dpselect import Ledger
 from dpselect.accounting import total
 from dpselect.ledger import Charge
-from dpselect.ledger.chain import append
+from dpselect.ledger.file import append
 
 _WHAT = {"question": "mode", "column": "diagnosis", "candidates": "diagnoses.csv", "monotonic": True}
 _ROW = "x" * 400  # about the bytes of an entry

@@ -6,7 +6,7 @@ What survives them may still be killed by slower ones, in `make test`; it is wor
 _ARROW = "tests/mechanisms/test_summary_arrow.py"
 _COLD = "tests/selection/test_cold.py"
 _CONTRACT = "tests/contract/test_selection.py"
-_CURRENCIES = "tests/release/test_currencies.py"
+_CURRENCIES = "tests/release/test_charging.py"
 _EXACT = "tests/selection/test_exact_distribution.py"
 _LABELS = "tests/mechanisms/test_summary_labels.py"
 _LAZY = "tests/selection/test_lazy.py"
@@ -28,7 +28,6 @@ ARITHMETIC = {
     "_numbers.py": ("tests/test_numbers.py",),
     "accounting/budget.py": (
         "tests/accounting/test_rounding.py",
-        "tests/accounting/test_beliefs.py",
         "tests/accounting/test_budgets.py",
         _CURRENCIES,
     ),

@@ -30,7 +30,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 import dpselect
-from dpselect.ledger import store
+from dpselect.ledger import file as ledger_file
 from dpselect.mechanisms import summary as part
 from dpselect.mechanisms import thresholds
 from dpselect.mechanisms.base import MechanismBase
@@ -849,5 +849,5 @@ def rows_are_kept_at_once() -> Iterator[None]:
 
 def ledger_settings(path: Any) -> dict[str, object]:
     """How a ledger writes: SQLite's settings of the connection that charges."""
-    with store.transaction(path, store.WRITE) as connection:
-        return {name: store.pragma(connection, name) for name in ("synchronous", "journal_mode")}
+    with ledger_file.transaction(path, ledger_file.WRITE) as connection:
+        return {name: ledger_file.pragma(connection, name) for name in ("synchronous", "journal_mode")}

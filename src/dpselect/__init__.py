@@ -60,42 +60,24 @@ __all__ = [
 ]
 
 # What is imported when it is first used: NumPy, SciPy, SQLite and DuckDB take longer to import than all the rest.
-_ROOMS = (
-    "accounting",
-    "analysis",
-    "audit",
-    "ledger",
-    "mechanisms",
-    "optimality",
-    "probability",
-    "selection",
-    "tables",
-    "tuning",
-)
-_LAZY = {
-    "Answer": "release",
-    "Budget": "accounting.budget",
-    "Column": "tables",
-    "ExponentialMechanism": "mechanisms",
-    "Guarantee": "mechanisms.privacy",
-    "Ledger": "ledger",
-    "Mechanism": "mechanisms.base",
-    "PermuteAndFlip": "mechanisms",
-    "PrivacyUnit": "accounting.charge",
-    "Release": "release",
-    "ReportNoisyMax": "mechanisms",
-    "Summary": "mechanisms.summary",
-    "approximate": "accounting.budget",
-    "every": "tables.domains",
-    "generalized_scores": "analysis.unequal",
-    "open_table": "tables",
-    "plan": "analysis",
-    "pure": "accounting.budget",
-    "release_top_k": "top_k",
-    "select_top_k": "top_k",
-    "tune": "tuning",
-    "zcdp": "accounting.budget",
+_ROOMS = {"accounting", "analysis", "audit", "ledger", "mechanisms", "optimality", "selection", "tables", "tuning"}
+_HOMES = {
+    "accounting.budget": ("Budget", "approximate", "pure", "zcdp"),
+    "accounting.charge": ("PrivacyUnit",),
+    "analysis": ("plan",),
+    "analysis.unequal": ("generalized_scores",),
+    "ledger": ("Ledger",),
+    "mechanisms": ("ExponentialMechanism", "PermuteAndFlip", "ReportNoisyMax"),
+    "mechanisms.base": ("Mechanism",),
+    "mechanisms.privacy": ("Guarantee",),
+    "mechanisms.summary": ("Summary",),
+    "release": ("Answer", "Release"),
+    "tables": ("Column", "open_table"),
+    "tables.domains": ("every",),
+    "top_k": ("release_top_k", "select_top_k"),
+    "tuning": ("tune",),
 }
+_LAZY = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:

@@ -114,11 +114,9 @@ def is_name(field: str) -> bool:
         for position, character in enumerate(field)
         if character.isnumeric() and not field[position - 1 : position].isnumeric()
     )
-    return not is_data(field) and all(position and _is_letter(field[position - 1]) for position in starts)
-
-
-def _is_letter(character: str) -> bool:
-    return character.isalpha() or character == "_"
+    return not is_data(field) and all(
+        position and (field[position - 1].isalpha() or field[position - 1] == "_") for position in starts
+    )
 
 
 def shown_names(names: Iterable[str], most: int) -> str | None:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from dpselect._numbers import LONGEST, NotExact, NotFinite, TooLong, float_near, rational
 from dpselect._types import Array, Vector
+from dpselect._validate import EXACT_IN_FLOATS
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
 
 _Read = TypeVar("_Read")
@@ -22,7 +23,6 @@ _Read = TypeVar("_Read")
 _KINDS = "give a list, NumPy array, pandas or polars Series or Arrow array of ints, floats, Fractions or Decimals"
 _FINITE_RULE = "scores must be finite numbers: drop or replace NaN, missing and infinite scores by a public rule first"
 _LENGTH_RULE = "scores must not have thousands of digits: round them by a public rule first"
-_SAFE_INTEGER = 2**53
 _FLOATS, _INTEGERS = np.dtype(np.float64), np.dtype(np.int64)
 _LARGEST_INTEGER = 2**63 - 1
 
@@ -100,10 +100,8 @@ def _rows_from_frame(frame: Any) -> Array | list[Vector]:
     if not frame.shape[0]:
         return np.empty((0, 1))
     columns = [as_vector(column) for column in _columns(frame)]
-    arrays = [column for column in columns if isinstance(column, np.ndarray)]
-    if len(arrays) == len(columns) and len({array.dtype for array in arrays}) == 1:
-        return np.column_stack(arrays)
-    return [as_vector(list(row)) for row in zip(*map(_items, columns), strict=True)]
+    stacked = _stacked(columns, axis=1)
+    return [as_vector(list(row)) for row in zip(*map(_items, columns), strict=True)] if stacked is None else stacked
 
 
 def _rows_from_sequence(scores: Sequence[Any]) -> Array | list[Vector]:
@@ -112,10 +110,15 @@ def _rows_from_sequence(scores: Sequence[Any]) -> Array | list[Vector]:
         raise InvalidValue("scores must have rows of one length: give every selection the same candidates")
     if not rows:
         return np.empty((0, 1))
-    arrays = [row for row in rows if isinstance(row, np.ndarray)]
-    if len(arrays) == len(rows) and len({array.dtype for array in arrays}) == 1:
-        return np.stack(arrays)
-    return rows
+    stacked = _stacked(rows, axis=0)
+    return rows if stacked is None else stacked
+
+
+def _stacked(vectors: list[Vector], axis: int) -> Array | None:
+    # None unless all are arrays of one type: a common type would round.
+    arrays = [vector for vector in vectors if isinstance(vector, np.ndarray)]
+    is_one_type = len(arrays) == len(vectors) and len({array.dtype for array in arrays}) == 1
+    return np.stack(arrays, axis) if is_one_type else None
 
 
 def _is_frame(scores: Any) -> bool:
@@ -179,7 +182,8 @@ def _vector_from_sequence(scores: Sequence[Any]) -> Vector:
         return np.array(scores, dtype=np.float64)
     if all(issubclass(t, (Integral, np.bool_)) for t in types):
         return _vector_from_integers(list(map(int, scores)))
-    return _vector_from_rationals([_score(score) for score in scores])
+    exact = [_score(score) for score in scores]
+    return np.array([float(score) for score in exact]) if all(map(_is_plain_float, exact)) else exact
 
 
 def _vector_from_integers(scores: list[int]) -> Vector:
@@ -189,12 +193,6 @@ def _vector_from_integers(scores: list[int]) -> Vector:
         except OverflowError:
             continue
     return list(map(_score, scores))
-
-
-def _vector_from_rationals(scores: list[Fraction]) -> Vector:
-    if all(_is_plain_float(score) for score in scores):
-        return np.array([float(score) for score in scores])
-    return scores
 
 
 def as_lengths(lengths: Any, count: int) -> Array:
@@ -238,7 +236,12 @@ def exact_scores(scores: Any) -> list[Fraction]:
     """The scores at their exact values; refuses what is not finite."""
     vector = as_vector(scores)
     losses(vector)  # refuses scores that are not finite
-    return [rational(score) for score in (vector.tolist() if isinstance(vector, np.ndarray) else vector)]
+    return rationals(vector)
+
+
+def rationals(vector: Vector) -> list[Fraction]:
+    """The exact values of a vector of finite scores."""
+    return [rational(score) for score in _items(vector)]
 
 
 def losses(scores: Vector) -> npt.NDArray[np.float64]:
@@ -273,9 +276,8 @@ def over_common_denominator(scores: list[Fraction]) -> tuple[Array, int] | None:
 
 def _is_plain_float(score: Fraction) -> bool:
     denominator = score.denominator
-    return (
-        abs(score.numerator) <= _SAFE_INTEGER and denominator & (denominator - 1) == 0 and denominator <= _SAFE_INTEGER
-    )
+    is_binary = denominator & (denominator - 1) == 0
+    return is_binary and max(abs(score.numerator), denominator) <= EXACT_IN_FLOATS
 
 
 def _score(score: Any) -> Fraction:

@@ -39,19 +39,15 @@ LARGE_DELTA = Fraction(0.001)  # the float, which is a little more than 1/1000
 def exact_positive(**parameter: Any) -> Fraction:
     """The exact value of a positive finite number: an int, float, Fraction, Decimal or decimal string."""
     [(name, value)] = parameter.items()
-    number = _number(name, value, "a positive finite number")
+    number = exact("a positive finite number", **parameter)
     if number <= 0:
         raise InvalidValue(f"{name} must be > 0, got {_short(value)}: give a positive finite number")
     return number
 
 
-def exact(**parameter: Any) -> Fraction:
+def exact(wanted: str = "a finite number", /, **parameter: Any) -> Fraction:
     """The exact value of a finite number of either sign: an int, float, Fraction, Decimal or decimal string."""
     [(name, value)] = parameter.items()
-    return _number(name, value, "a finite number")
-
-
-def _number(name: str, value: Any, wanted: str) -> Fraction:
     accepted = f"give {name} as an int, float, Fraction, Decimal or decimal string such as '0.1'"
     if isinstance(value, (bool, np.bool_)):
         raise InvalidType(f"{name} must be a number, got {value!r}: {accepted}")
@@ -136,6 +132,15 @@ def fraction_of_one(**parameter: Any) -> float:
     if number >= 1:
         raise InvalidValue(f"{name} must be between 0 and 1, got {_short(value)}")
     return float(number)
+
+
+def below_one(**parameter: Any) -> Fraction:
+    """The exact value of a number from zero to below one, such as a delta."""
+    [(name, value)] = parameter.items()
+    number = exact(**parameter)
+    if not 0 <= number < 1:
+        raise InvalidValue(f"{name} must be from 0 to below 1, got {str(value)[:40]}")
+    return number
 
 
 def count(least: int = 0, most: float = math.inf, **parameter: Any) -> int:

@@ -27,16 +27,16 @@ import numpy as np
 
 from dpselect import _show
 from dpselect._levels import stated_levels
-from dpselect._numbers import decimal_from_text, exact_text, finite, float_near, rational, shortest_text, shown
+from dpselect._numbers import decimal_from_text, exact_text, finite, float_near, shortest_text, shown
+from dpselect._scores import rationals
 from dpselect._types import Floats, Vector
-from dpselect._validate import warn, warn_of_large_delta
+from dpselect._validate import EXACT_IN_FLOATS, warn, warn_of_large_delta
 from dpselect.accounting.budget import Budget
 from dpselect.accounting.charge import Charge, What, drawn_by
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.privacy import Guarantee
 
 _RECEIPT = 1
-_SAFE_INTEGER = 2**53
 _LARGE_LOSS = 10  # e^10 = 22,026: a belief of 1 % can become one of 99.5 %
 
 
@@ -285,21 +285,11 @@ class Priced(Protocol):
         """The public parameters that an entry of a ledger states in addition to name and epsilon."""
 
 
-class Charged(Protocol):
-    """What a release needs of an entry: its number, and the stored answer of an earlier, equal request."""
-
-    @property
-    def id(self) -> int: ...
-
-    @property
-    def answer(self) -> str | None: ...
-
-
 @runtime_checkable
 class Payer(Protocol):
     """What a release needs of a ledger. `Ledger` documents the methods."""
 
-    def charge(self, charge: Charge, *, request_id: str | None = None, content: str | None = None) -> Charged: ...
+    def charge(self, charge: Charge, *, request_id: str | None = None, content: str | None = None) -> Any: ...
 
     def receipt(self, entry: Any) -> Receipt: ...
 
@@ -391,18 +381,16 @@ class Release:
             raise InvalidValue("request_id needs content, which recognises the same data: give both")
         before = None if request_id is None else self._digest(content)
         entry = ledger.charge(charge, request_id=request_id, content=before)
-        paid: dict[str, Any] = {
-            "ledger_id": entry.id,
-            "receipt": ledger.receipt(entry),
-            "charged": ledger.charged(entry),
-        }
+        paid = replace(
+            self._answer(None), ledger_id=entry.id, receipt=ledger.receipt(entry), charged=ledger.charged(entry)
+        )
         if entry.answer is not None:
-            return replace(self._answer(decode_answer(entry.answer)), **paid, repeated=True)
+            return replace(paid, value=decode_answer(entry.answer), repeated=True)
         value = sample()
         # If the data changed in the meantime, the answer matches neither state, and no retry returns it.
         if request_id is not None and self._digest(content) == before:
             ledger.store_answer(entry.id, encode_answer(value), content=before)
-        return replace(self._answer(value), **paid)
+        return replace(paid, value=value)
 
     def _warn_of_large_loss(self) -> None:
         # In zCDP, rho is what counts, however large epsilon is.
@@ -431,7 +419,7 @@ def scores_digest(scores: Vector) -> str:
     """The digest of scores in order, for `content`. Equal scores of different types have equal digests."""
     floats = _plain_floats(scores)
     if floats is None:
-        exact = [rational(score) for score in (scores.tolist() if isinstance(scores, np.ndarray) else scores)]
+        exact = rationals(scores)
         near = [float_near(score) for score in exact]
         if all(math.isfinite(one) and Fraction(one) == score for one, score in zip(near, exact, strict=True)):
             floats = np.array(near)
@@ -453,7 +441,7 @@ def _plain_floats(scores: Vector) -> Floats | None:
         return None
     if scores.dtype.kind == "f":
         return scores.astype(np.float64) if np.can_cast(scores.dtype, np.float64, "safe") else None
-    small = int(scores.min()) >= -_SAFE_INTEGER and int(scores.max()) <= _SAFE_INTEGER
+    small = int(scores.min()) >= -EXACT_IN_FLOATS and int(scores.max()) <= EXACT_IN_FLOATS
     return scores.astype(np.float64) if small else None
 
 

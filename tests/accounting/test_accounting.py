@@ -370,22 +370,6 @@ def test_the_ledger_imports_neither_dp_accounting_nor_scipy() -> None:
     assert done.stdout == "[]\n"
 
 
-def ratios(epsilon, w):
-    """The smallest and the largest ratio of the pair of permute-and-flip for this w."""
-    e = math.exp(epsilon)
-    return 1 / (e * w * (2 - w)), (2 * w * e - 1) / (w * w * e)
-
-
-def test_two_halves_of_permute_and_flip_are_no_pair_of_the_whole():
-    """So the recursion, which knows the pairs of the whole only, is not used for people who change their group."""
-    half, whole = 0.5, 1.0
-    low, high = (product * product for product in ratios(half, math.exp(-half / 2)))
-    candidates = [math.exp(-whole * step / 1000) for step in range(1001)]
-    assert not any(ratios(whole, w)[0] <= low and ratios(whole, w)[1] >= high for w in candidates)
-    assert not PermuteAndFlip.loss.joins_halves
-    assert ExponentialMechanism.loss.joins_halves  # ranges add up
-
-
 @pytest.mark.parametrize(("mechanism", "exact"), [("permute-and-flip", False), ("exponential", True)])
 def test_groups_under_replace_are_not_composed_by_the_recursion_of_permute_and_flip(mechanism, exact):
     asked = {"question": "mode", "group_by": "ward", "person": "p", "neighbours": "replace"}

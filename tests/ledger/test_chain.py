@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpselect import Ledger, LedgerCorrupt, PrivacyUnit
+from dpselect import Ledger, LedgerCorrupt
 from dpselect.accounting.budget import as_budget
-from dpselect.ledger import Charge, chain
-from dpselect.ledger.store import transaction
-from tests.ledger.currencies import AMPLE, every_currency
+from dpselect.ledger import Charge, file
+from dpselect.ledger.file import transaction
+from tests.ledger.currencies import every_currency
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
@@ -69,7 +69,7 @@ def test_what_is_read_is_what_the_file_says(
     budget: str, kept: int, charges: list[tuple[Charge, str, str | None]]
 ) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chain, "_MOST_KEPT", kept)
+        patch.setattr(file, "_MOST_KEPT", kept)
         ledger = Ledger(Path(folder) / "a.ledger", budget=budget, dataset="größe")
         for charge, request, answer in charges:
             if as_budget(budget).to_dict().get("cap") and charge.each > 1:
@@ -86,7 +86,7 @@ def test_what_is_read_is_what_the_file_says(
         assert charges == [entry.charge for entry in entries]
         with transaction(again.path) as connection:
             for entry in entries:  # one by one, which parses everything anew
-                assert chain.entry_of(connection, "id", entry.id, again.path)[0] == entry
+                assert file.entry_of(connection, "id", entry.id, again.path)[0] == entry
 
 
 WRONG = [
@@ -102,7 +102,7 @@ def test_a_question_in_another_form_is_refused_even_with_right_hashes(path: Path
     ledger = Ledger(path, budget="zcdp:1")
     first = ledger.charge(Charge("a", "0.1"))
     row = [2, first.time, text, "pure", "1/10", 1, str(first.rho), "0", None]
-    row.append(chain.hashed([first.head, *row]))
+    row.append(file.hashed([first.head, *row]))
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(f"INSERT INTO entries VALUES ({', '.join('?' * len(row))})", row)
         connection.commit()
@@ -127,14 +127,6 @@ def test_equal_questions_do_not_share_what_a_caller_may_change(path: Path) -> No
     first.what["columns"].append("b")  # type: ignore[index]
     assert second.what == {"columns": ["a"]}
     assert ledger.entries()[0].what == {"columns": ["a"]}
-
-
-def test_the_unit_of_many_entries(path: Path) -> None:
-    ledger = Ledger(path, budget=AMPLE["zcdp"])
-    ledger.spend("0.1", "by hand")
-    for i in range(20):
-        ledger.charge(Charge({"question": i, **PrivacyUnit("patient", "replace").to_dict()}, "0.1"))
-    assert Ledger(path).unit == PrivacyUnit("patient", "replace")
 
 
 @every_currency()

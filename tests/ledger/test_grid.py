@@ -115,14 +115,6 @@ def test_the_parts_of_an_odd_budget_use_it_up(path: Path, budget: Fraction) -> N
     assert (ledger.spent, ledger.remaining) == (budget, 0)
 
 
-def test_what_is_left_can_be_spent_to_the_last(path: Path) -> None:
-    ledger = Ledger(path, budget="1")
-    ledger.spend(BRICK, "odd")
-    ledger.spend(Fraction(1, 1009), "odd")
-    ledger.spend(ledger.remaining, "the rest")
-    assert ledger.remaining == 0
-
-
 @pytest.mark.parametrize("budget", ["1", "1,cap:1"])
 def test_the_rho_of_a_pure_entry_is_rounded_up_too(path: Path, budget: str) -> None:
     """The rho of a tiny epsilon has hundreds of digits, which the file need not hold."""
@@ -132,14 +124,6 @@ def test_the_rho_of_a_pure_entry_is_rounded_up_too(path: Path, budget: str) -> N
     tiny, usual = ledger.entries()
     assert (tiny.rho, tiny.epsilon) == (Fraction(1, ROUND), Fraction(1, ROUND))
     assert usual.rho == charged.rho == Charge("usual", "0.1", "exponential").rho
-
-
-def test_a_rounded_request_is_repeated(path: Path) -> None:
-    ledger, charge = Ledger(path, budget="1"), Charge("odd", Fraction(1, 1009))
-    entry = ledger.charge(charge, request_id="r")
-    ledger.store_answer(entry.id, "x")
-    assert ledger.charge(charge, request_id="r") == Ledger(path).charge(entry.charge, request_id="r")
-    assert len(ledger.entries()) == 1
 
 
 def test_tuning_at_an_odd_epsilon_is_charged_and_accounted_for(path: Path) -> None:

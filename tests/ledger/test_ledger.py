@@ -24,8 +24,9 @@ from dpselect.errors import (
     InvalidType,
     InvalidValue,
     LedgerError,
+    RequestConflict,
 )
-from dpselect.ledger import PURE, Charge, Receipt, store
+from dpselect.ledger import PURE, Charge, Receipt, file
 from dpselect.mechanisms import MECHANISMS
 
 TENTH = Charge({"question": "mode", "column": "diagnosis"}, "0.1")
@@ -125,9 +126,9 @@ def test_a_ledger_that_somebody_switched_to_a_write_ahead_log_is_switched_back(l
 
 def test_a_setting_that_sqlite_refuses_is_an_error(ledger: Ledger, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While another program reads the ledger with a write-ahead log, DELETE cannot be set."""
-    first, *others = store._SETTINGS
+    first, *others = file._SETTINGS
     assert first[0] == "busy_timeout"
-    monkeypatch.setattr(store, "_SETTINGS", (("busy_timeout", "50", 50), *others))
+    monkeypatch.setattr(file, "_SETTINGS", (("busy_timeout", "50", 50), *others))
     reader = sqlite3.connect(path, isolation_level=None)
     reader.execute("PRAGMA journal_mode = WAL")
     reader.execute("BEGIN")
@@ -155,7 +156,7 @@ def test_entries_say_what_was_asked_and_nothing_else(ledger: Ledger) -> None:
 
 def test_order_is_by_sequence_never_by_clock(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter(["2030-01-01T00:00:00.000000+00:00", "1999-01-01T00:00:00.000000+00:00"])
-    monkeypatch.setattr("dpselect.ledger.chain._now", lambda: next(times))
+    monkeypatch.setattr("dpselect.ledger.file._now", lambda: next(times))
     ledger.spend("0.1", "first")
     ledger.spend("0.1", "second, on a clock that was set back")
     assert [entry.id for entry in ledger.entries()] == [1, 2]
@@ -218,25 +219,18 @@ def test_only_a_charge_is_charged(ledger: Ledger) -> None:
         ledger.charge("0.1")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("claim", [{"sensitivity": "2.5", "monotonic": True}, {"score_range": "2.5"}], ids=str)
 @pytest.mark.parametrize("kind", [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax])
-def test_a_charge_names_the_very_mechanism_that_draws(ledger: Ledger, kind: Any) -> None:
-    mechanism = kind("1/7", "2.5", monotonic=True)
+def test_a_charge_names_the_very_mechanism_that_draws(ledger: Ledger, kind: Any, claim: dict[str, Any]) -> None:
+    mechanism = kind("1/7", **claim)
     entry = ledger.charge(Charge.of(mechanism, {"question": "mode"}))
     assert isinstance(entry.what, dict)
-    rebuilt = MECHANISMS[entry.mechanism](entry.charge.each, entry.what["sensitivity"], entry.what["monotonic"])  # type: ignore[index]
-    assert rebuilt == mechanism
-    assert type(rebuilt) is kind
-    assert mechanism.name == entry.mechanism
+    stated = {name: value for name, value in entry.what.items() if name != "question"}
+    assert stated == {name: "5/2" if value == "2.5" else value for name, value in claim.items()}
+    rebuilt = MECHANISMS[entry.mechanism](entry.charge.each, **stated)
+    assert (type(rebuilt), rebuilt, mechanism.name) == (kind, mechanism, entry.mechanism)
     with pytest.raises(InvalidType, match="what must be a mapping"):
         Charge.of(mechanism, "mode")  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("kind", [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax])
-def test_a_charge_names_a_score_range_as_it_was_stated(ledger: Ledger, kind: Any) -> None:
-    mechanism = kind("1/7", score_range="2.5")
-    entry = ledger.charge(Charge.of(mechanism, {"question": "mode"}))
-    assert entry.what == {"question": "mode", "score_range": "5/2"}
-    assert MECHANISMS[entry.mechanism](entry.charge.each, score_range=entry.what["score_range"]) == mechanism  # type: ignore[index]
 
 
 def test_a_mechanism_that_is_not_ours_has_no_name() -> None:
@@ -245,9 +239,6 @@ def test_a_mechanism_that_is_not_ours_has_no_name() -> None:
 
     with pytest.raises(InvalidType, match="mechanism must be one of dpselect's, got Mine"):
         Charge.of(Mine(1), {})
-
-
-# Several users of one file.
 
 
 def test_the_representation_and_the_lazy_names(ledger: Ledger) -> None:
@@ -270,3 +261,58 @@ def test_entries_and_receipts_travel(ledger: Ledger) -> None:
 def test_a_text_that_is_no_receipt_is_refused(text: str) -> None:
     with pytest.raises(InvalidValue, match="receipt must"):
         Receipt.from_json(text)
+
+
+# Requests: a retry gets the stored answer and costs nothing, or is refused.
+
+
+@pytest.mark.parametrize(
+    ("budget", "whole"),
+    [("1", Charge("all", 1)), ("zcdp:0.5", Charge("all", Fraction(1, 1009), "exponential", rho="0.5"))],
+)
+def test_a_stored_answer_comes_back_when_the_budget_is_gone(path: Path, budget: str, whole: Charge) -> None:
+    """A charge of all that is left is not rounded, and recognised all the same."""
+    ledger = Ledger(path, budget=budget)
+    ledger.store_answer(ledger.charge(whole, request_id="r").id, "42")
+    assert ledger.charge(whole, request_id="r").answer == "42"
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(whole, request_id="other")
+
+
+def test_an_answer_never_changes(ledger: Ledger) -> None:
+    entry = ledger.charge(TENTH, request_id="r")
+    ledger.store_answer(entry.id, "asthma")
+    ledger.store_answer(entry.id, "asthma")
+    with pytest.raises(RequestConflict, match="entry 1 already has a different answer"):
+        ledger.store_answer(entry.id, "flu")
+    assert ledger.entries()[0].answer == "asthma"
+
+
+@pytest.mark.parametrize("bad", ["", "x" * 201, "a\nb", 3, b"r"])
+def test_bad_request_ids_are_refused(ledger: Ledger, bad: Any) -> None:
+    with pytest.raises((InvalidValue, InvalidType), match="request_id must be"):
+        ledger.charge(TENTH, request_id=bad)
+    assert ledger.spent == 0
+
+
+def test_bad_answers_are_refused(ledger: Ledger) -> None:
+    with pytest.raises(InvalidValue, match="there is no entry 1"):
+        ledger.store_answer(1, "x")
+    ledger.charge(TENTH)
+    with pytest.raises(InvalidType, match="answer must be a string"):
+        ledger.store_answer(1, 42)  # type: ignore[arg-type]
+    with pytest.raises(InvalidValue, match="answer must be a string that can be encoded as UTF-8"):
+        ledger.store_answer(1, "\ud800")
+
+
+@pytest.mark.parametrize("answer", ["", "größe", "a\0b", "\U0001f600", "x" * 100_000])
+def test_answers_come_back_to_the_last_character(ledger: Ledger, path: Path, answer: str) -> None:
+    ledger.store_answer(ledger.charge(TENTH, request_id="r").id, answer)
+    assert Ledger(path).charge(TENTH, request_id="r").answer == answer
+    ledger.verify()
+
+
+def test_a_charge_without_a_request_is_charged_each_time(ledger: Ledger) -> None:
+    ledger.charge(TENTH)
+    ledger.charge(TENTH)
+    assert ledger.spent == Fraction(1, 5)

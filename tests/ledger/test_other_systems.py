@@ -14,20 +14,20 @@ import pytest
 
 from dpselect import Ledger
 from dpselect.errors import BudgetExceeded
-from dpselect.ledger import store
+from dpselect.ledger import file
 
 # The module reads the system's name once, so it is loaded again under another.
 ELSEWHERE = """
 import importlib, pathlib, sys
-from dpselect.ledger import store
+from dpselect.ledger import file
 
 here, sys.platform = sys.platform, sys.argv[1]
-store = importlib.reload(store)
+file = importlib.reload(file)
 sys.platform = here  # the standard library would look for parts of the other system
 path = pathlib.Path(sys.argv[2])
-store.create(path, ("identity", "1", "now", None, None, "head"))
-with store.transaction(path, store.WRITE) as connection:
-    print([store.pragma(connection, name) for name in ("fullfsync", "synchronous", "journal_mode")])
+file.create(path, ("identity", "1", "now", None, None, "head"))
+with file.transaction(path, file.WRITE) as connection:
+    print([file.pragma(connection, name) for name in ("fullfsync", "synchronous", "journal_mode")])
 """
 
 
@@ -79,7 +79,7 @@ class Windows:
 @pytest.fixture
 def windows(monkeypatch: pytest.MonkeyPatch) -> Windows:
     system = Windows()
-    monkeypatch.setattr(store, "os", system)
+    monkeypatch.setattr(file, "os", system)
     return system
 
 
@@ -97,7 +97,7 @@ def test_a_ledger_works_with_what_windows_has(path: Path, windows: Windows) -> N
 
 def test_the_faster_process_wins_on_windows(path: Path, windows: Windows, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another process makes the ledger while this one writes its own file."""
-    publish, turns = store._publish, []
+    publish, turns = file._publish, []
 
     def slowly(*arguments: Any) -> None:
         turns.append(arguments)
@@ -105,13 +105,13 @@ def test_the_faster_process_wins_on_windows(path: Path, windows: Windows, monkey
             Ledger(path, budget=2).spend("1.5", "question")
         publish(*arguments)
 
-    monkeypatch.setattr(store, "_publish", slowly)
-    store.create(path, ("identity", "1", "now", None, None, "head"))
+    monkeypatch.setattr(file, "_publish", slowly)
+    file.create(path, ("identity", "1", "now", None, None, "head"))
     assert len(turns) == 2
     assert str(Ledger(path).spent) == str(Ledger(path, budget=2).spent)
     assert len(Ledger(path).entries()) == 1
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
-    with store.transaction(path) as connection:
+    with file.transaction(path) as connection:
         assert connection.execute("SELECT identity FROM ledger").fetchone() != ("identity",)
 
 

@@ -185,26 +185,6 @@ def test_only_the_owner_may_read_a_new_ledger(tmp_path: Path, umask: int, monkey
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs modes of POSIX")
-def test_the_file_is_closed_to_others_before_anything_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen, connect = [], sqlite3.connect
-
-    def watched(*arguments: Any, **others: Any) -> sqlite3.Connection:
-        for path in tmp_path.glob("*.new"):
-            seen.append((stat.S_IMODE(path.stat().st_mode), path.stat().st_size))
-        return connect(*arguments, **others)
-
-    monkeypatch.setattr(sqlite3, "connect", watched)
-    before = os.umask(0)
-    try:
-        Ledger(tmp_path / "a.ledger", budget=1)
-    finally:
-        os.umask(before)
-    assert seen == [(0o600, 0)]
-
-
-@pytest.mark.skipif(os.name == "nt", reason="needs modes of POSIX")
 def test_the_mode_of_an_older_file_stays(path: Path) -> None:
     Ledger(path, budget=1)
     path.chmod(0o660)

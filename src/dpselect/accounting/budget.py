@@ -149,20 +149,21 @@ class Budget:
 
     def of(self, amount: Amount) -> "Budget":
         """Return an amount in the units of this budget as a budget. See `Budget.check`."""
-        return _pure(amount.value) if self.rho is None else _zcdp(*amount)
+        return _pure(amount.value) if self.rho is None else Budget("zcdp", None, *amount)
 
-    def check(self, charge: Charge) -> None:
-        """Refuse a charge that this budget never allows, for another reason than its size.
+    def check(self, charge: Charge) -> Amount:
+        """Refuse a charge that this budget never allows, for another reason than its size; return what it costs.
 
         Args:
             charge: the charge. Other methods have it too, or `spent`, the sums of all costs.
         """
-        self.amount(charge)
+        amount = self.amount(charge)
         if self.cap is not None and charge.each > self.cap:
             raise InvalidValue(
                 f"epsilon of a single release must be at most {exact_text(self.cap)}, the cap of this ledger, got"
                 f" {rounded_up_text(charge.each)}"
             )
+        return amount
 
     def amount(self, charge: Charge) -> Amount:
         """Return what a charge costs, in the units of this budget. See `Budget.check`."""
@@ -275,10 +276,6 @@ def _pure(epsilon: Fraction, cap: Fraction | None = None) -> Budget:
     return _Pure("pure", epsilon=epsilon, cap=cap)
 
 
-def _zcdp(rho: Fraction, delta: Fraction) -> Budget:
-    return Budget("zcdp", None, rho, delta)
-
-
 def pure(epsilon: Number, *, cap: Number | None = None) -> Budget:
     """Return a budget of pure epsilon, for `Ledger(path, budget=...)`.
 
@@ -342,15 +339,15 @@ def approximate(epsilon: Number, delta: Number, *, share: Number = "1/2") -> Bud
 
 
 def _checked_zcdp(rho: Number, delta: Number) -> Budget:
-    return _zcdp(_validate.exact_positive(rho=rho), _below_one(delta=delta))
+    return Budget("zcdp", None, _validate.exact_positive(rho=rho), _validate.below_one(delta=delta))
 
 
 def _checked_approximate(epsilon: Number, delta: Number, share: Number) -> Budget:
     exact = _validate.exact_positive(epsilon=epsilon)
-    failure = _below_one(delta=delta)
+    failure = _validate.below_one(delta=delta)
     if not failure:
         raise InvalidValue("delta must be > 0: without a delta, the budget is pure('1')")
-    kept = _below_one(share=share)
+    kept = _validate.below_one(share=share)
     return Budget("approximate", exact, rho_within(exact, failure * (1 - kept)), failure, kept)
 
 
@@ -380,7 +377,7 @@ def as_budget(budget: Any) -> Budget:
             return zcdp(first, delta=second or 0)
         if capped or not second:
             return pure(first, cap=second)
-        if _below_one(delta=second) > _LARGEST_DELTA:
+        if _validate.below_one(delta=second) > _LARGEST_DELTA:
             rule = f"delta {second[:40]} protects nobody"
             raise InvalidValue(f"{rule}: write 1,1e-6, or 10,cap:0.1 for a cap on one release")
         return approximate(first, second, **({"share": share} if share else {}))
@@ -550,14 +547,6 @@ def _found_delta(delta: Any) -> Fraction:
             f"delta must be above 0 and at most 1/2, got {str(delta)[:40]}: use much less than one over the number of"
             " people, such as 1e-9"
         )
-    return number
-
-
-def _below_one(**parameter: Any) -> Fraction:
-    [(name, value)] = parameter.items()
-    number = _validate.exact(**parameter)
-    if not 0 <= number < 1:
-        raise InvalidValue(f"{name} must be from 0 to below 1, got {str(value)[:40]}")
     return number
 
 

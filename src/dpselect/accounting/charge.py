@@ -12,7 +12,7 @@ from typing import Any
 
 from dpselect import _validate
 from dpselect._types import Number
-from dpselect.accounting.repeats import PREFIX, checked_delta, repeated
+from dpselect.accounting.repeats import PREFIX, repeated
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
 from dpselect.mechanisms.base import MECHANISMS, MechanismBase, is_mechanism_name, name_of
 from dpselect.mechanisms.parameters import Neighbours, neighbours_of
@@ -165,7 +165,8 @@ class Charge:
             raise InvalidValue("give the epsilon of each release too: a mechanism needs one")
         else:
             share, name = stated / number, ZCDP
-        vars(self).update(what=question, each=share, mechanism=name, count=number, delta=checked_delta(delta))
+        failure = _validate.below_one(delta=delta)
+        vars(self).update(what=question, each=share, mechanism=name, count=number, delta=failure)
         vars(self)["rho"] = self.least_rho if stated is None else stated
         self.check_rho()
 

@@ -115,7 +115,7 @@ class Repeats(ABC):
         >>> float(geometric(mean=10).delta("1e-9")), float(Poisson(10).delta("1e-9"))
         (9.99999991e-09, 9.99999995e-09)
         """
-        exact = checked_delta(each)
+        exact = _validate.below_one(delta=each)
         rounded = Fraction(math.ceil(self._failure(exact) * _DELTA_GRID), _DELTA_GRID) if exact else exact
         if rounded >= 1:
             raise InvalidValue(
@@ -315,14 +315,6 @@ def checked_repeats(repeats: object) -> Repeats:
     raise InvalidType(f"repeats must be {kinds}, got {got}: a fixed number of runs is not private")
 
 
-def checked_delta(delta: object) -> Fraction:
-    """The exact delta of a release or a run."""
-    exact = _validate.exact(delta=delta)
-    if not 0 <= exact < 1:
-        raise InvalidValue("delta must be from 0 to below 1")
-    return exact
-
-
 PREFIX = "repeat-and-select"
 _KINDS: dict[str, type[NegativeBinomial | Poisson]] = {kind.kind: kind for kind in (NegativeBinomial, Poisson)}
 _FORM = re.compile(rf"{PREFIX} (\S+)((?: \S+=\S+)+)")
@@ -353,7 +345,7 @@ class Repeated:
 
     def __init__(self, repeats: Repeats, each: Number, each_delta: Number = 0) -> None:
         runs, epsilon = checked_repeats(repeats), _validate.exact_positive(epsilon=each)
-        vars(self).update(repeats=runs, each=epsilon, each_delta=checked_delta(each_delta))
+        vars(self).update(repeats=runs, each=epsilon, each_delta=_validate.below_one(delta=each_delta))
         self.repeats.delta(self.each_delta)  # refused if nothing is left to guarantee
 
     @property

@@ -87,17 +87,12 @@ _LARGEST_LOSS = 600  # e^loss must not overflow
 Method = Literal["pure", "renyi", "loss distribution", "recursion"]
 
 
-class HasCharge(Protocol):
-    @property
-    def charge(self) -> Charge: ...
-
-
 @runtime_checkable
 class HasCharges(Protocol):
     def charges(self) -> Iterable[Charge]: ...
 
 
-Spent = HasCharges | Iterable[Charge | HasCharge]
+Spent = HasCharges | Iterable[Any]  # charges, or entries that have one
 
 
 @dataclass(frozen=True)
@@ -146,16 +141,16 @@ class Total:
     @property
     def always(self) -> str:
         """What always holds, in words."""
-        return "no pure epsilon" if self.epsilon is None else f"{_shown(self.epsilon)}-DP (pure)"
+        return "no pure epsilon" if self.epsilon is None else f"{rounded_up_text(self.epsilon)}-DP (pure)"
 
     @property
     def if_fixed(self) -> str:
         """What holds if mechanisms, epsilons and their number were fixed in advance, in words."""
-        failure = f" except with probability {_shown(self.delta)}" if self.delta else ""
-        rho = f"{'inf' if math.isinf(self.zcdp) else _shown(Fraction(self.zcdp))}-zCDP{failure}"
+        failure = f" except with probability {rounded_up_text(self.delta)}" if self.delta else ""
+        rho = f"{'inf' if math.isinf(self.zcdp) else rounded_up_text(Fraction(self.zcdp))}-zCDP{failure}"
         if self.approximate is None:
             return rho
-        return f"{rho}, ({_shown(Fraction(self.approximate.epsilon))}, {self.approximate.delta:g})-DP"
+        return f"{rho}, ({rounded_up_text(Fraction(self.approximate.epsilon))}, {self.approximate.delta:g})-DP"
 
 
 def total(spent: Spent, delta: float | str | None = None) -> Total:
@@ -189,14 +184,14 @@ def total(spent: Spent, delta: float | str | None = None) -> Total:
     doubt = _validate.fraction_of_one(delta=delta)
     rest = doubt - float_above(failure)
     if rest <= 0:
-        raise InvalidValue(f"delta must be larger than that of the releases, {_shown(failure)}")
+        raise InvalidValue(f"delta must be larger than that of the releases, {rounded_up_text(failure)}")
     _validate.warn_of_large_delta(doubt)
     found = approximate(releases, rest, joined=all(_is_joined(charge) for charge in charges))
     return Total(epsilon, zcdp, replace(found, delta=rest + float_above(failure)), failure)
 
 
 def _charge_of(one: Any) -> Charge:
-    charge = one if isinstance(one, Charge) else getattr(one, "charge", one)
+    charge = getattr(one, "charge", one)
     if not isinstance(charge, Charge):
         raise InvalidType(f"spent must be a Ledger or hold charges or entries, got {type(charge).__name__}")
     return charge
@@ -248,10 +243,6 @@ def _equal_epsilon(releases: Releases, delta: float, most: float) -> float:
         return math.inf
     [((name, each), count)] = without_repeats(releases).items()
     return recursion_epsilon(loss_of(name), each, count, delta, most)
-
-
-def _shown(number: Fraction) -> str:
-    return rounded_up_text(number) if number else "0"
 
 
 @lru_cache(maxsize=256)

@@ -12,9 +12,9 @@ from typing import Any, Generic, TypeVar
 
 from dpselect._numbers import rational
 from dpselect._types import Number
-from dpselect._validate import attempted
+from dpselect._validate import attempted, below_one
 from dpselect.accounting.charge import What
-from dpselect.accounting.repeats import Repeated, Repeats, checked_delta, checked_repeats
+from dpselect.accounting.repeats import Repeated, Repeats, checked_repeats
 from dpselect.errors import InvalidType, InvalidValue, RunFailed
 from dpselect.ledger import Ledger
 from dpselect.mechanisms.privacy import Guarantee
@@ -106,7 +106,7 @@ def tune(  # noqa: PLR0913 - all but two are keywords
         return best_run(run, listed, score, number, Draws())
 
     if runs is None:
-        if checked_delta(delta):
+        if below_one(delta=delta):
             raise InvalidValue("epsilon must be given with a delta: state both for each run")
         if ledger is not None:
             raise InvalidValue("epsilon must be given with a ledger: state the epsilon of each run, which is charged")

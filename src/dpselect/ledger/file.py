@@ -1,9 +1,18 @@
-"""The hash chain of a ledger (as in Haber & Stornetta 1991): what the file holds, and how it is read.
+"""The file of a ledger: an SQLite database that is durable, whose entries are a hash chain (Haber & Stornetta 1991).
 
-The header's hash is the first head; the head after an entry is the hash of the head before it and of everything that
-the entry holds. Changing an entry changes all heads after it. Nothing in the file is trusted before the chain confirms
-it. An answer is stored with a salted hash of its data, so that only a retry on the same data gets it, and with a seal
-that ties it to its entry.
+**Transactions.** Each has a connection of its own, with every setting confirmed. So a ledger may be used from many
+threads and after a fork, and a file that was deleted, moved or replaced is noticed. After any error the connection is
+closed, which rolls back what was not committed. Every error of SQLite and of the operating system becomes one of ours,
+and means that nothing is answered.
+
+journal_mode=DELETE: after a commit everything is in one file, so a copy of it is complete (a write-ahead log is a
+second file). synchronous=EXTRA: the folder is synced after the journal is deleted; with FULL a power failure could
+bring the journal back, and SQLite would then roll a charge back whose answer was given.
+
+**The chain.** The header's hash is the first head; the head after an entry is the hash of the head before it and of
+everything that the entry holds. Changing an entry changes all heads after it. Nothing in the file is trusted before the
+chain confirms it. An answer is stored with a salted hash of its data, so that only a retry on the same data gets it,
+and with a seal that ties it to its entry.
 
 The first charge of an object reads the whole file, so reading is made fast. Entries of one ledger repeat each other:
 what concerns only the cost of an entry, or only its question, is parsed and checked once for each different one. Costs
@@ -16,13 +25,16 @@ later and better formula changes what was spent.
 import hashlib
 import json
 import math
+import os
 import secrets
 import sqlite3
+import sys
 from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from json.encoder import encode_basestring_ascii as quoted
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -31,15 +43,159 @@ from dpselect._numbers import LARGEST_EXPONENT, NotExact, NotFinite, exact_text,
 from dpselect.accounting.budget import Amount, Budget, budget_from_stored
 from dpselect.accounting.budget import stored_text as stored_budget
 from dpselect.accounting.charge import Charge, PrivacyUnit, What, canonical_text, compact_json, unit_of
-from dpselect.errors import DPSelectError, InvalidValue, LedgerError
-from dpselect.ledger.store import APPLICATION, FORMAT, SCHEMA, corrupt, pragma
+from dpselect.errors import DPSelectError, InvalidValue, LedgerCorrupt, LedgerError
 
+APPLICATION = 0x64705365  # "dpSe": distinguishes a ledger from other SQLite files
+FORMAT = 1
+SCHEMA = (
+    "CREATE TABLE ledger (id INTEGER PRIMARY KEY CHECK (id = 1), identity TEXT NOT NULL, budget TEXT NOT NULL,"
+    " created TEXT NOT NULL, unit TEXT, dataset TEXT, head TEXT NOT NULL)",
+    "CREATE TABLE entries (id INTEGER PRIMARY KEY, time TEXT NOT NULL, what TEXT NOT NULL, mechanism TEXT NOT NULL,"
+    " each TEXT NOT NULL, count INTEGER NOT NULL, rho TEXT NOT NULL, delta TEXT NOT NULL, request_id TEXT,"
+    " head TEXT NOT NULL)",
+    "CREATE UNIQUE INDEX requests ON entries (request_id) WHERE request_id IS NOT NULL",
+    "CREATE TABLE answers (id INTEGER PRIMARY KEY, answer TEXT NOT NULL, seal TEXT NOT NULL)",
+)
+READ, WRITE = "BEGIN", "BEGIN IMMEDIATE"
+_OWNER_ONLY = 0o600
+_NOTHING = "nothing is released without a working ledger"
+_PRIMARY_CODE = 0xFF
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_LOCKED = "other processes kept it locked for too long: try again"
+_PERMISSIONS = "it cannot be written: check the permissions of the file and its folder"
+_REASONS = {
+    sqlite3.SQLITE_BUSY: _LOCKED,
+    sqlite3.SQLITE_LOCKED: _LOCKED,
+    sqlite3.SQLITE_FULL: "the disk is full, or the file must not grow: free some space",
+    sqlite3.SQLITE_READONLY: _PERMISSIONS,
+    sqlite3.SQLITE_PERM: _PERMISSIONS,
+    sqlite3.SQLITE_CANTOPEN: "it or its journal cannot be opened: check that file and folder exist, and their modes",
+    sqlite3.SQLITE_IOERR: "reading or writing failed: check the disk",
+}
+_PATIENCE = 60  # seconds to wait for other processes
+# What is set on each connection, and what must be read back. busy_timeout comes first, so that the others can wait.
+_SETTINGS = (
+    ("busy_timeout", str(1000 * _PATIENCE), 1000 * _PATIENCE),
+    ("journal_mode", "DELETE", "delete"),
+    ("synchronous", "EXTRA", 3),
+    *([("fullfsync", "ON", 1)] if sys.platform == "darwin" else []),  # on macOS, fsync alone does not reach the disk
+)
 _COLUMNS = (
     "entries.id, time, what, mechanism, each, count, request_id, head, answer, seal, rho, delta"
     " FROM entries LEFT JOIN answers ON answers.id = entries.id"
 )
 _SMALLEST = -(2**63)  # an inserted entry may have any id
 _MOST_KEPT = 10_000  # different costs or questions that are kept in memory
+
+
+# Transactions.
+
+
+def corrupt(path: Path, finding: str) -> LedgerCorrupt:
+    """The error for a damaged ledger."""
+    return LedgerCorrupt(f"ledger {path}: {finding}; {_NOTHING}")
+
+
+@contextmanager
+def _errors(path: Path) -> Iterator[None]:
+    # Raise LedgerError or LedgerCorrupt in place of errors of SQLite and of the operating system.
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & _PRIMARY_CODE
+        if code in _DAMAGED:
+            raise corrupt(path, "the file is damaged, or is not a ledger") from error
+        raise LedgerError(f"ledger {path}: {_REASONS.get(code, f'SQLite says {error}')}; {_NOTHING}") from error
+    except UnicodeError as error:  # raised by Python's sqlite3 when it reports a malformed schema
+        raise corrupt(path, "the file is damaged") from error
+    except OSError as error:
+        reason = error.strerror or "the operating system refused it"
+        if isinstance(error, FileNotFoundError):
+            reason = _REASONS[sqlite3.SQLITE_CANTOPEN]
+        raise LedgerError(f"ledger {path}: {reason}; {_NOTHING}") from error
+
+
+def pragma(connection: sqlite3.Connection, name: str) -> object:
+    """The value of a setting."""
+    row = connection.execute(f"PRAGMA {name}").fetchone()
+    return None if row is None else row[0]
+
+
+@contextmanager
+def _connection(path: Path) -> Iterator[sqlite3.Connection]:
+    # A connection with all settings confirmed, for one transaction.
+    with closing(
+        sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=_PATIENCE, isolation_level=None)
+    ) as opened:
+        # A damaged text must reach the hash chain, which detects it, and not fail on the way.
+        opened.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
+        for name, value, confirmed in _SETTINGS:
+            opened.execute(f"PRAGMA {name} = {value}")
+            if pragma(opened, name) != confirmed:
+                raise LedgerError(f"ledger {path}: SQLite refused {name} = {value}, which a durable ledger needs")
+        yield opened
+
+
+@contextmanager
+def transaction(path: Path, begin: str = READ) -> Iterator[sqlite3.Connection]:
+    """Open a transaction that sees one state of the file, or one to `WRITE`, which excludes other writers."""
+    # What was written is on the disk when the block has ended. If the block fails, nothing is written.
+    with _errors(path), _connection(path) as connection:
+        connection.execute(begin)
+        yield connection
+        connection.execute("COMMIT")
+
+
+def create(path: Path, row: tuple[str | None, ...]) -> None:
+    """Create the file unless it exists."""
+    # It is written under another name and gets its own when it is complete. So everybody who opens it finds a
+    # whole ledger, never an empty file, so an empty file is always a damaged one. That fails if another process
+    # was faster; then that ledger is used. Only the owner may read it, because stored answers come with a hash of the
+    # data. SQLite gives a journal the mode of its file.
+    temporary = path.with_name(f".dpselect-{secrets.token_hex(8)}.new")
+    with _errors(path):
+        try:
+            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, _OWNER_ONLY))
+            os.chmod(temporary, _OWNER_ONLY)  # independent of the umask
+            with _connection(temporary) as connection:
+                connection.execute(WRITE)
+                connection.execute(f"PRAGMA application_id = {APPLICATION}")
+                connection.execute(f"PRAGMA user_version = {FORMAT}")
+                for statement in SCHEMA:
+                    connection.execute(statement)
+                connection.execute("INSERT INTO ledger VALUES (1, ?, ?, ?, ?, ?, ?)", row)
+                connection.execute("COMMIT")
+            with suppress(FileExistsError):
+                _publish(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        _sync(path.parent)
+
+
+def _publish(temporary: Path, path: Path) -> None:
+    # Give a complete file its name, unless the name is taken. A rename would replace a file of that name, so the file
+    # is linked. On Windows a rename replaces nothing. There, the second name of a link could not be removed once
+    # another process has opened the file.
+    if os.name == "nt":
+        os.rename(temporary, path)
+    else:
+        os.link(temporary, path)
+
+
+def _sync(folder: Path) -> None:
+    # Make the name of the file durable. Windows cannot sync a folder and does not need to. On macOS this only hands the
+    # name to the disk. Every charge then has SQLite empty the cache of the disk (fullfsync), with what was handed over
+    # before: a ledger whose charge is durable has a durable name.
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+# The chain.
 
 
 class Unreadable(Exception):
@@ -251,7 +407,7 @@ def _stored(text: Any, head: Any, seal: Any) -> Stored:
 # Entries.
 
 
-def check_file(connection: sqlite3.Connection, path: Path) -> None:
+def check(connection: sqlite3.Connection, path: Path) -> None:
     """Run SQLite's own check of every page and index, and find stored answers without an entry."""
     # That an answer matches its entry is checked with the entry.
     if pragma(connection, "integrity_check") != "ok":
@@ -291,7 +447,8 @@ class Reader:
     @property
     def state(self) -> State:
         """What is known after everything that was read."""
-        spent = Amount(*(Fraction(total, self._unit) for total in self._sums[:2]))
+        value, delta, *_ = self._sums
+        spent = Amount(Fraction(value, self._unit), Fraction(delta, self._unit))
         return State(self._id, self._head, spent, self._protected)
 
     def heads(self) -> list[str]:
@@ -356,10 +513,9 @@ class Reader:
     def _cost(self, key: tuple[Any, ...]) -> _Cost:
         charge = _charge(*key)
         try:
-            self._budget.check(charge)
+            amount = self._budget.check(charge)
         except InvalidValue:
             raise Unreadable("has a cost that the budget does not allow") from None
-        amount = self._budget.amount(charge)
         finer = math.lcm(self._unit, *(part.denominator for part in amount)) // self._unit
         if finer > 1 or len(self._costs) >= _MOST_KEPT:
             self._unit, self._sums = self._unit * finer, [total * finer for total in self._sums]
