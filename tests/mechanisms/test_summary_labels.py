@@ -14,8 +14,7 @@ import pytest
 from dpselect import PermuteAndFlip
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms import summary as part
-from dpselect.mechanisms.labels import _LABELS, WRITABLE
-from dpselect.mechanisms.summary import Summary
+from dpselect.mechanisms.summary import _LABELS, WRITABLE, Summary
 
 CERTAIN = PermuteAndFlip(epsilon=2)
 NANOSECOND = np.datetime64("2020-01-01T00:00:00.000000001", "ns")

@@ -18,10 +18,9 @@ from hypothesis import strategies as st
 from dpselect import ExponentialMechanism, PermuteAndFlip
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms import permute_and_flip, several
-from dpselect.selection import waiting
+from dpselect.selection import proposals as waiting
 from dpselect.selection.draws import Draws
-from dpselect.selection.races import Tickets, levels_of
-from dpselect.selection.waiting import Clock, LogRate, log_rate_of, wait_for
+from dpselect.selection.proposals import Clock, LogRate, Tickets, levels_of, log_rate_of, wait_for
 from tests import reference
 from tests.seam import BranchingDraws, Refused, ScriptedBits, distribution, heads_probability
 from tests.selection.test_runs import random_bits

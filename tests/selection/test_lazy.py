@@ -13,7 +13,7 @@ from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, error
 from dpselect.analysis import expected_evaluations
 from dpselect.mechanisms.exponential import choose_by_exponents
 from dpselect.selection.draws import Draws
-from dpselect.selection.lazy import flip_lazily, reject_lazily
+from dpselect.selection.proposals import flip_lazily, reject_lazily
 from tests.reference import pmf_by_permutations, softmax_pmf
 from tests.seam import Refused, distribution, heads_probability
 from tests.statistical.goodness import assert_fits, assert_rejected

@@ -11,10 +11,10 @@ import pytest
 from flint import arb, ctx, fmpq, fmpz
 
 from dpselect import ExponentialMechanism, PermuteAndFlip
-from dpselect.selection.arrivals import Arrival, Tick
 from dpselect.selection.draws import Draws
 from dpselect.selection.gaps import Rate
-from dpselect.selection.margins import LogFactorials, MarginRun, MarginRuns
+from dpselect.selection.races import Arrival, Tick
+from dpselect.selection.sets import LogFactorials, MarginRun, MarginRuns
 from tests import reference
 from tests.reference import ball
 from tests.seam import ScriptedBits, distribution

@@ -15,10 +15,9 @@ from numpy.polynomial import Polynomial
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 from dpselect._scores import as_vector
 from dpselect.selection import races as orders
-from dpselect.selection.arrivals import DEPTH, Arrival, Tick, TwoSided
 from dpselect.selection.draws import Draws
 from dpselect.selection.gaps import Rate, gaps_of
-from dpselect.selection.races import choose_in_order
+from dpselect.selection.races import DEPTH, Arrival, Tick, TwoSided, choose_in_order
 from tests.seam import ScriptedBits, distribution
 from tests.selection.test_runs import COLD, NOBODY, random_bits, shares_by_integral, survivor
 from tests.statistical.goodness import assert_fits, assert_rejected
@@ -418,7 +417,7 @@ def test_runs_have_the_law_of_the_candidates_they_stand_for(kind):
 
 def test_draws_stay_right_where_floats_doubt(monkeypatch):
     """With a margin of a fifth the exact order decides often."""
-    monkeypatch.setattr("dpselect.selection.arrivals.MARGIN", 0.2)
+    monkeypatch.setattr("dpselect.selection.races.MARGIN", 0.2)
     for kind in KINDS:
         mechanism = MECHANISMS[kind](1, score_range=1)
         found = Counter(tuple(mechanism.select_order([2, 0, 1], 2)) for _ in range(600))
@@ -451,6 +450,6 @@ def test_all_candidates_can_be_put_in_order(kind):
 
 
 def test_clusters_are_what_overlaps():
-    low, high = np.array([-np.inf, 0.0, 1.0, 2.0, 5.0]), np.array([0.5, 0.2, 2.5, 3.0, np.inf])
-    assert [(part.start, part.stop) for part in orders._clusters(low, high)] == [(0, 2), (2, 4), (4, 5)]
-    assert [(part.start, part.stop) for part in orders._clusters(low[:1], high[:1])] == [(0, 1)]
+    brackets = dict(enumerate([(-math.inf, 0.5), (0.0, 0.2), (1.0, 2.5), (2.0, 3.0), (5.0, math.inf)]))
+    assert list(orders._clusters(brackets)) == [[0, 1], [2, 3], [4]]
+    assert list(orders._clusters({3: brackets[0]})) == [[3]]

@@ -15,7 +15,7 @@ from dpselect import PermuteAndFlip
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.selection.draws import Draws
 from dpselect.selection.gaps import Rate, gaps_of
-from dpselect.selection.races import _total, _warm_runs, choose_in_runs, without_empty
+from dpselect.selection.races import _warm_runs, choose_in_runs, total_of, without_empty
 from tests import reference
 from tests.seam import ScriptedBits
 from tests.statistical.goodness import assert_fits, assert_rejected
@@ -294,7 +294,7 @@ def test_draws_fit_and_those_of_another_rate_do_not(case):
 
 def test_draws_stay_right_when_the_filter_doubts(monkeypatch):
     """With a margin of a fifth the exact contest decides often."""
-    monkeypatch.setattr("dpselect.selection.arrivals.MARGIN", 0.2)
+    monkeypatch.setattr("dpselect.selection.races.MARGIN", 0.2)
     mechanism, (scores, lengths, _) = PermuteAndFlip(1), STATISTICS["hot"]
     found, _ = cells([mechanism.select_runs(scores, lengths) for _ in range(1_500)], lengths)
     parts = [h / m for m in lengths for h in (m // 2, m - m // 2)]
@@ -305,13 +305,13 @@ def test_draws_stay_right_when_the_filter_doubts(monkeypatch):
 
 def test_low_halves_that_carry_are_added():
     lengths = np.array([2**32 - 1] * 3 + [2**33 + 1], np.uint64)
-    assert _total(lengths) == sum(lengths.tolist())
+    assert total_of(lengths) == sum(lengths.tolist())
 
 
 def test_sums_of_lengths_are_exact():
     lengths = np.array([2**64 - 1] * 5 + [1, 0, 2**63], np.uint64)
-    assert _total(lengths) == sum(map(int, lengths))
-    assert _total(lengths[:0]) == 0
+    assert total_of(lengths) == sum(map(int, lengths))
+    assert total_of(lengths[:0]) == 0
     assert PermuteAndFlip(1).select_runs([0, 0, 10**6], [2**64 - 1, 2**64 - 1, 1]) == 2 * (2**64 - 1)
 
 

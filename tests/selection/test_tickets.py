@@ -14,11 +14,11 @@ from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 from dpselect._scores import as_lengths
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.exponential import choose_by_rejection
-from dpselect.selection import races
+from dpselect.selection import proposals
 from dpselect.selection.draws import Draws
 from dpselect.selection.enclosure import log_bracket
 from dpselect.selection.gaps import Rate, RationalGaps, gaps_of
-from dpselect.selection.races import choose_by_tickets
+from dpselect.selection.proposals import choose_by_tickets
 from tests.reference import softmax_pmf
 from tests.seam import Refused, ScriptedBits, distribution, heads_probability
 from tests.selection.test_exact_distribution import one_round
@@ -63,7 +63,7 @@ def one_proposal(choose):
 @pytest.mark.parametrize("case", ENUMERATED)
 def test_the_distribution_is_exactly_the_softmax_of_the_candidates(case, kind, monkeypatch):
     """With 2**2 instead of 2**8, so that all tickets can be enumerated."""
-    monkeypatch.setattr(races, "_ZEROS", 2)
+    monkeypatch.setattr(proposals, "_ZEROS", 2)
     scores, lengths = ENUMERATED[case]
     if kind is RationalGaps:
         gaps = RationalGaps(list(map(Fraction, scores)), UNIT)
@@ -78,7 +78,7 @@ def test_the_distribution_is_exactly_the_softmax_of_the_candidates(case, kind, m
 
 @pytest.mark.parametrize("case", [case for case, (_, lengths) in ENUMERATED.items() if sum(lengths) < 6])
 def test_runs_are_drawn_as_select_draws_their_candidates(case, monkeypatch):
-    monkeypatch.setattr(races, "_ZEROS", 2)
+    monkeypatch.setattr(proposals, "_ZEROS", 2)
     scores, lengths = ENUMERATED[case]
     gaps, counts = gaps_of(np.array(scores), UNIT), np.array(lengths, np.uint64)
     expanded = gaps_of(np.repeat(scores, lengths), UNIT)
@@ -167,7 +167,7 @@ def test_no_level_is_above_the_truth(kind):
 
 
 def levels_of(gaps, last):
-    return races.levels_of(gaps.approximate(gaps.at(slice(None))), last)
+    return proposals.levels_of(gaps.approximate(gaps.at(slice(None))), last)
 
 
 def test_no_level_of_floats_is_above_the_truth():
@@ -376,7 +376,7 @@ def test_mechanisms_say_what_they_have():
 
 def test_scores_that_change_meanwhile_are_read_once(monkeypatch):
     """Otherwise no proposal might ever be accepted: here all scores fall after the levels were found."""
-    scores, levels, proposals = np.zeros(10_000), races.levels_of, []
+    scores, levels, drawn = np.zeros(10_000), proposals.levels_of, []
 
     def then_all_fall(exponents, last):
         found = levels(exponents, last)
@@ -384,11 +384,11 @@ def test_scores_that_change_meanwhile_are_read_once(monkeypatch):
         return found
 
     def index(draws, bound):
-        proposals.append(bound)
-        assert len(proposals) < 100
+        drawn.append(bound)
+        assert len(drawn) < 100
         return bound // 2
 
-    monkeypatch.setattr(races, "levels_of", then_all_fall)
+    monkeypatch.setattr(proposals, "levels_of", then_all_fall)
     monkeypatch.setattr(Draws, "index", index)
     assert ExponentialMechanism(1).select_runs(scores, np.ones(10_000, np.int64)) == 5_000
-    assert len(proposals) == 1
+    assert len(drawn) == 1

@@ -11,7 +11,7 @@ from flint import arb, ctx, fmpq
 
 from dpselect.errors import ScoresChanged
 from dpselect.selection.draws import Draws
-from dpselect.selection.waiting import Clock, LogRate, wait_for
+from dpselect.selection.proposals import Clock, LogRate, wait_for
 from tests import reference
 from tests.seam import BitsExhausted, ScriptedBits
 from tests.statistical.goodness import assert_fits, assert_rejected

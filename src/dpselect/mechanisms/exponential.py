@@ -26,12 +26,11 @@ from dpselect.mechanisms.laws import (
 )
 from dpselect.mechanisms.privacy import BOUNDED_RANGE, PrivacyLoss
 from dpselect.mechanisms.several import Events, SelectsSeveral
-from dpselect.selection.arrivals import Arrival, Tick
 from dpselect.selection.draws import Draws
 from dpselect.selection.flips import Hot, find_hot, flip
 from dpselect.selection.gaps import SHORT, UNIT_RATE, ZEROS, Gaps, RowGaps, gaps_of
-from dpselect.selection.lazy import Score, Watch, lazy_scores, reject_lazily
-from dpselect.selection.races import choose_by_tickets, without_empty
+from dpselect.selection.proposals import Score, Watch, choose_by_tickets, lazy_scores, reject_lazily
+from dpselect.selection.races import Arrival, Tick, without_empty
 
 if TYPE_CHECKING:  # a selection of one candidate needs no sets
     from dpselect.selection.races import Members

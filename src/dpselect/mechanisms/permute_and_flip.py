@@ -29,7 +29,6 @@ from dpselect.mechanisms.laws import (
 )
 from dpselect.mechanisms.privacy import PERMUTE_AND_FLIP, PrivacyLoss
 from dpselect.mechanisms.several import Events, SelectsSeveral
-from dpselect.selection.arrivals import Arrival
 from dpselect.selection.draws import Draws
 from dpselect.selection.flips import (
     choose_in_rows_steadily,
@@ -41,9 +40,8 @@ from dpselect.selection.flips import (
     flip_steadily,
 )
 from dpselect.selection.gaps import MIDDLE, Gaps, RowGaps, gaps_of
-from dpselect.selection.lazy import Score, Watch, flip_lazily, lazy_scores
-from dpselect.selection.races import choose_in_runs, with_lowest_for_empty, without_empty
-from dpselect.selection.waiting import log_rate_of, wait_for
+from dpselect.selection.proposals import Score, Watch, flip_lazily, lazy_scores, log_rate_of, wait_for
+from dpselect.selection.races import Arrival, choose_in_runs, with_lowest_for_empty, without_empty
 
 if TYPE_CHECKING:  # a selection of one candidate needs neither sets nor streams
     from dpselect.mechanisms.summary import Summary

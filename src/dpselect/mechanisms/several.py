@@ -18,10 +18,10 @@ from dpselect._scores import as_lengths, as_vector, copied
 from dpselect._types import Array, Integers, Positions, Vector
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.base import MechanismBase
-from dpselect.selection.arrivals import Arrival
 from dpselect.selection.draws import Draws
 from dpselect.selection.gaps import Gaps, gaps_of
-from dpselect.selection.races import Tickets, levels_of, without_empty
+from dpselect.selection.proposals import Tickets, levels_of
+from dpselect.selection.races import Arrival, without_empty
 
 if TYPE_CHECKING:  # a selection of one candidate needs no sets, margins or orders
     from dpselect.selection.races import Members
@@ -107,8 +107,8 @@ class SelectsSeveral(SelectsInOrder):
         >>> PermuteAndFlip(epsilon=1, score_range=2).select_margin([0, 900, 0, 1000], (1, 3))
         [1, 3]
         """
-        from dpselect.selection.margins import choose_margin  # noqa: PLC0415 - imported when first used
         from dpselect.selection.races import Tier  # noqa: PLC0415 - as above
+        from dpselect.selection.sets import choose_margin  # noqa: PLC0415 - imported when first used
 
         runs = _Runs.read(scores, lengths)
         interval = sizes_of(k, runs.total)
