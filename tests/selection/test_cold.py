@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dpselect.selection import flips, gaps
 from dpselect.selection.draws import Draws
 from dpselect.selection.flips import Heads, OpenCoins, choose_long, find_hot, flip, flip_at_once, flip_long
-from dpselect.selection.gaps import BLOCK, Gaps, Rate, RowGaps, block_maxima, gaps_of
+from dpselect.selection.gaps import BLOCK, Gaps, Rate, RowGaps, gaps_of, maxima_of_parts
 from tests.reference import ball
 from tests.seam import ScriptedBits, distribution
 from tests.statistical.goodness import assert_fits, assert_rejected
@@ -401,4 +401,4 @@ def test_each_block_has_its_maximum(size, kind, shift):
     values = np.random.default_rng(size).integers(0, 100, size)
     values = (values + (0 if kind is np.uint64 else shift)).astype(kind)
     expected = [values[start : start + BLOCK].max() for start in range(0, size, BLOCK)]
-    assert block_maxima(values).tolist() == expected
+    assert maxima_of_parts(values, BLOCK).tolist() == expected

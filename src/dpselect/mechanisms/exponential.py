@@ -16,20 +16,13 @@ import numpy as np
 
 from dpselect._scores import as_lengths, as_vector, copied
 from dpselect._types import Flags, Floats, Number, Positions, Selections
-from dpselect.mechanisms.laws import (
-    LARGEST_EXPONENT,
-    WorstErrors,
-    log_rivals,
-    logarithmic_averages,
-    logarithmic_tail,
-    softmax,
-)
+from dpselect.mechanisms.laws import LARGEST_EXPONENT, WorstErrors, log_rivals, softmax
 from dpselect.mechanisms.privacy import BOUNDED_RANGE, PrivacyLoss
 from dpselect.mechanisms.several import Events, SelectsSeveral
 from dpselect.selection.draws import Draws
 from dpselect.selection.flips import Hot, find_hot, flip
 from dpselect.selection.gaps import SHORT, UNIT_RATE, ZEROS, Gaps, RowGaps, gaps_of
-from dpselect.selection.proposals import Score, Watch, choose_by_tickets, lazy_scores, reject_lazily
+from dpselect.selection.proposals import Score, Watch, choose_by_tickets, lazy_exponents, reject_lazily
 from dpselect.selection.races import Arrival, Tick, without_empty
 
 if TYPE_CHECKING:  # a selection of one candidate needs no sets
@@ -64,7 +57,7 @@ class ExponentialMechanism(SelectsSeveral):
     name: ClassVar[str] = "exponential"
     title: ClassVar[str] = "exponential mechanism"
     loss: ClassVar[PrivacyLoss] = BOUNDED_RANGE
-    worst: ClassVar[WorstErrors] = WorstErrors(_loss_probability, logarithmic_averages, logarithmic_tail, is_exact=True)
+    worst: ClassVar[WorstErrors] = WorstErrors(_loss_probability)
     has_runs: ClassVar[bool] = True
     far_below: ClassVar[Fraction | None] = Fraction(1)
     is_luce: ClassVar[bool] = True
@@ -98,8 +91,8 @@ class ExponentialMechanism(SelectsSeveral):
         >>> ExponentialMechanism(epsilon=1).select_lazily(lambda index: 1000 if index == 2 else 0, 5, best=1000)
         2
         """
-        scores, count = lazy_scores(score, n, self.rate, watch, self.claim.by_range, best=best)
-        return reject_lazily(scores.exponent, count, Draws(), choose_by_exponents)
+        exponent, count = lazy_exponents(score, n, self.rate, watch, self.claim.by_range, best=best)
+        return reject_lazily(exponent, count, Draws(), choose_by_exponents)
 
     def _choose(self, gaps: Gaps, draws: Draws) -> int:
         return choose_by_envelope(gaps, draws) if gaps.size > SHORT else choose_by_rejection(gaps, draws)

@@ -23,8 +23,6 @@ from dpselect.mechanisms.laws import (
     LARGEST_EXPONENT,
     WorstErrors,
     expected_visits,
-    logarithmic_averages,
-    logarithmic_tail,
     permute_and_flip_probabilities,
 )
 from dpselect.mechanisms.privacy import PERMUTE_AND_FLIP, PrivacyLoss
@@ -40,7 +38,7 @@ from dpselect.selection.flips import (
     flip_steadily,
 )
 from dpselect.selection.gaps import MIDDLE, Gaps, RowGaps, gaps_of
-from dpselect.selection.proposals import Score, Watch, flip_lazily, lazy_scores, log_rate_of, wait_for
+from dpselect.selection.proposals import Score, Watch, flip_lazily, lazy_exponents, log_rate_of, wait_for
 from dpselect.selection.races import Arrival, choose_in_runs, with_lowest_for_empty, without_empty
 
 if TYPE_CHECKING:  # a selection of one candidate needs neither sets nor streams
@@ -94,7 +92,7 @@ class PermuteAndFlip(SelectsSeveral):
     name: ClassVar[str] = "permute-and-flip"
     title: ClassVar[str] = "permute-and-flip"
     loss: ClassVar[PrivacyLoss] = PERMUTE_AND_FLIP
-    worst: ClassVar[WorstErrors] = WorstErrors(_loss_probability, logarithmic_averages, logarithmic_tail, is_exact=True)
+    worst: ClassVar[WorstErrors] = WorstErrors(_loss_probability)
     has_runs: ClassVar[bool] = True
     far_below: ClassVar[Fraction | None] = Fraction(1, 2)
     has_steady: ClassVar[bool] = True
@@ -184,8 +182,8 @@ class PermuteAndFlip(SelectsSeveral):
         >>> PermuteAndFlip(epsilon=1).select_lazily(lambda index: 1000 if index == 2 else 0, 5, best=1000)
         2
         """
-        scores, count = lazy_scores(score, n, self.rate, watch, self.claim.by_range, best=best)
-        return flip_lazily(scores.exponent, count, Draws())
+        exponent, count = lazy_exponents(score, n, self.rate, watch, self.claim.by_range, best=best)
+        return flip_lazily(exponent, count, Draws())
 
     def summary(self, *, steady: bool = False) -> "Summary":
         """Return an empty summary, which takes candidates block by block and merges with others.

@@ -202,8 +202,7 @@ def _moment(scalar: Any) -> Any:
 
 # Their text.
 
-# What follows a backslash in the texts of `ascii`.
-_ESCAPE = re.compile(r"\\(x..|u....|U........|.)", re.DOTALL)
+_EVERY_TEXT = "utf-8", "surrogatepass"  # lone surrogates, too
 _MOMENT = re.compile(r"(?:datetime64|timedelta64)(?:\[[0-9]{0,10}[a-zA-Z]+\])?", re.ASCII)
 
 
@@ -237,21 +236,6 @@ def flag(text: str) -> bool:
     return {"True": True, "False": False}[text]
 
 
-def _text(written: str) -> str:
-    # The text that `ascii` wrote. What it did not write need not be refused here: `_read` writes the label again.
-    # Python's own reader would parse any expression, in memory and depth that the length of a text does not bound.
-    return _ESCAPE.sub(_unescaped, written[1:-1])
-
-
-def _unescaped(escape: re.Match[str]) -> str:
-    code = escape[1]
-    return chr(int(code[1:], 16)) if len(code) > 1 else {"n": "\n", "r": "\r", "t": "\t"}.get(code, code)
-
-
-def _bytes(written: str) -> bytes:
-    return _text(written[1:]).encode("latin-1")
-
-
 def _counted(moment: Any) -> str:
     return f"{moment.dtype.name} {int(moment.view(np.int64)):x}"
 
@@ -267,8 +251,8 @@ def _moment_of(text: str) -> Any:
 _LABELS: dict[type, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
     type(None): (str, {"None": None}.__getitem__),
     bool: (str, flag),
-    str: (ascii, _text),  # ascii escapes what UTF-8 cannot encode
-    bytes: (ascii, _bytes),
+    str: (lambda label: label.encode(*_EVERY_TEXT).hex(), lambda text: bytes.fromhex(text).decode(*_EVERY_TEXT)),
+    bytes: (bytes.hex, bytes.fromhex),
     int: (lambda label: f"{label:x}", integer),
     float: (float.hex, float.fromhex),
     Fraction: (quotient, _fraction),
@@ -287,10 +271,12 @@ def written_label(label: Any) -> tuple[str | None, str | None]:
     return type(label).__name__, _LABELS[type(label)][0](label)
 
 
-def read_label(kind: str | None, text: str) -> Any:
+def read_label(kind: str | None, text: str | None) -> Any:
     """The label of this kind with this text; refused unless it is written as exactly this text."""
     if kind is None:
         return Unlabelled.POSITION
+    if text is None:
+        raise ValueError
     write, read = _LABELS[_TYPE[kind]]
     label = read(text)
     if type(label) is not _TYPE[kind] or write(label) != text:
@@ -472,6 +458,25 @@ def _flipped(gaps: Gaps, draws: Draws) -> Heads:
     return Heads(members)
 
 
+# Rows: all columns are text, because Arrow has no unbounded integers. The schema is the same for every summary, so many
+# batches can be stacked into one table. A row holds the secrets of the summary: treat it like the data.
+
+_PARAMETERS = ("epsilon", "sensitivity", "monotonic", "score_range", "steady")
+COLUMNS = (
+    *_PARAMETERS,
+    *("maximum", "exponent", "heads", "prefix", "depth", "head", "candidates", "label_kind", "label"),
+)
+Cells = dict[str, str | None]
+
+# How all columns but those of the label are written and read.
+_CELLS: dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
+    **dict.fromkeys(("epsilon", "sensitivity", "score_range", "maximum", "exponent"), (quotient, number)),
+    **dict.fromkeys(("monotonic", "steady"), (str, flag)),
+    **dict.fromkeys(("heads", "prefix", "depth", "head", "candidates"), ("{:x}".format, integer)),
+}
+_NO_SUMMARY = "the row is not a summary: give a batch from Summary.to_arrow"
+
+
 class Summary:
     """A selection in progress: feed it candidates block by block, on any number of machines, and merge.
 
@@ -584,10 +589,30 @@ class Summary:
 
     def to_arrow(self) -> "pa.RecordBatch":
         """Return the exact summary as an Arrow record batch of one row. It is secret, like the scores."""
-        return record_batch(self._cells())
+        try:
+            import pyarrow as pa  # noqa: PLC0415 - an extra, and a summary that is not written needs no Arrow
+        except ImportError:
+            raise MissingExtra(f"to_arrow needs PyArrow: {install_command('pyarrow')}") from None
+        return pa.record_batch([pa.array([cell], pa.string()) for cell in self._cells().values()], list(COLUMNS))
 
-    def _cells(self) -> "Cells":
-        return cells_of(self._mechanism, self._part, self._steady)
+    def _cells(self) -> Cells:
+        part = self._part
+        stated: dict[str, Any] = {"epsilon": self._mechanism.epsilon, "steady": self._steady}
+        stated |= self._mechanism.claim.arguments()
+        label: Cells = {}
+        if part is not None:
+            if not part.writable:  # for all labels or none: an error reveals nothing about the head
+                raise InvalidType(
+                    "all labels must be text, numbers, dates or bytes to be written to Arrow:"
+                    " give such labels (dates of pandas as a NumPy array), or pickle the summary"
+                )
+            arrival = part.arrival
+            stated |= {"exponent": arrival.exponent, "heads": arrival.size}
+            stated |= {"prefix": arrival.prefix, "depth": arrival.depth}
+            stated |= {"maximum": part.maximum, "head": part.head, "candidates": part.candidates}
+            label["label_kind"], label["label"] = written_label(part.label)
+        written = {name: _CELLS[name][0](value) for name, value in stated.items()} | label
+        return {name: written.get(name) for name in COLUMNS}
 
     @staticmethod
     def from_arrow(batch: Any) -> "Summary":
@@ -596,7 +621,13 @@ class Summary:
         Args:
             batch: a record batch or table of one row.
         """
-        return Summary(*read_cells(cells_of_batch(batch)))
+        if not (hasattr(batch, "to_pylist") and hasattr(batch, "num_rows")):
+            raise InvalidType(f"batch must be an Arrow record batch or table, got {type(batch).__name__}")
+        if batch.num_rows != 1:
+            raise InvalidValue(
+                "batch must have one row, like that of Summary.to_arrow: slice it, and merge the summaries"
+            )
+        return read_cells(withheld(lambda: batch.to_pylist()[0], InvalidValue(_NO_SUMMARY)))
 
     def result(self) -> Any:
         """Return the label of the selected candidate, or its position without labels: the same value on every call."""
@@ -604,6 +635,29 @@ class Summary:
         if part is None:
             raise InvalidValue("the summary has seen no candidates: add some with update or feed")
         return part.head if part.label is Unlabelled.POSITION else part.label
+
+
+def read_cells(cells: Cells) -> Summary:
+    """The summary with these cells."""
+    found = attempted(lambda: _read(cells))  # an error may quote a cell
+    if found is None:
+        raise InvalidValue(_NO_SUMMARY)
+    return found
+
+
+def _read(cells: Cells) -> Summary:
+    found = {name: read(text) for name, (_, read) in _CELLS.items() if (text := cells[name]) is not None}
+    stated = {name: found.pop(name) for name in _PARAMETERS if name in found}
+    steady, part = stated.pop("steady"), None
+    if found:
+        arrival = Arrival(found["exponent"], found["heads"], found["prefix"], found["depth"])
+        head, candidates = found["head"], found["candidates"]
+        is_possible = DEPTH <= arrival.depth <= LONGEST and 0 <= arrival.prefix < 1 << arrival.depth
+        if not (is_possible and 0 < arrival.size <= candidates and 0 <= head < candidates):
+            raise ValueError
+        part = Part(arrival, found["maximum"], head, read_label(cells["label_kind"], cells["label"]), candidates)
+    [kind] = [kind for kind in MECHANISMS.values() if kind.has_summary]
+    return Summary(kind(**stated), part, steady)
 
 
 def _column(batch: Any, name: str) -> Any:
@@ -663,83 +717,3 @@ def _table(batches: list[Any]) -> Any:
     import pyarrow as pa  # noqa: PLC0415 - a batch of Arrow comes with it
 
     return pa.Table.from_batches(batches)
-
-
-# Rows: all columns are text, because Arrow has no unbounded integers. The schema is the same for every summary, so many
-# batches can be stacked into one table. A row holds the secrets of the summary: treat it like the data.
-
-PUBLIC = ("epsilon", "sensitivity", "monotonic", "score_range", "steady")
-SECRET = ("maximum", "exponent", "heads", "prefix", "depth", "head", "candidates", "label_kind", "label")
-COLUMNS = (*PUBLIC, *SECRET)
-
-Cells = dict[str, str | None]
-
-_NO_SUMMARY = "the row is not a summary: give a batch from Summary.to_arrow"
-_PARAMETERS: dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
-    **dict.fromkeys(PUBLIC, (quotient, number)),
-    **dict.fromkeys(("monotonic", "steady"), (str, flag)),
-}
-
-
-def cells_of(mechanism: MechanismBase, part: Part | None, steady: bool) -> Cells:
-    stated = {"epsilon": mechanism.epsilon, **mechanism.claim.arguments(), "steady": steady}
-    public: Cells = {name: _PARAMETERS[name][0](stated[name]) if name in stated else None for name in PUBLIC}
-    if part is None:
-        return {**public, **dict.fromkeys(SECRET)}
-    if not part.writable:  # for all labels or none: an error reveals nothing about the head
-        raise InvalidType(
-            "all labels must be text, numbers, dates or bytes to be written to Arrow:"
-            " give such labels (dates of pandas as a NumPy array), or pickle the summary"
-        )
-    arrival, (kind, label) = part.arrival, written_label(part.label)
-    counts = {"heads": arrival.size, "prefix": arrival.prefix, "depth": arrival.depth}
-    counts |= {"head": part.head, "candidates": part.candidates}
-    written: Cells = {name: f"{count:x}" for name, count in counts.items()}
-    numbers = {"maximum": quotient(part.maximum), "exponent": quotient(arrival.exponent)}
-    return {**public, **written, **numbers, "label_kind": kind, "label": label}
-
-
-def read_cells(cells: Cells) -> tuple[MechanismBase, Part | None, bool]:
-    """The mechanism, the part and the option `steady` of the summary with these cells."""
-    found = attempted(lambda: _summary(cells))  # an error may quote a cell
-    if found is None:
-        raise InvalidValue(_NO_SUMMARY)
-    return found
-
-
-def _summary(cells: Cells) -> tuple[MechanismBase, Part | None, bool]:
-    stated = {name: _PARAMETERS[name][1](text) for name in PUBLIC if (text := cells[name]) is not None}
-    steady = stated.pop("steady")
-    [kind] = [kind for kind in MECHANISMS.values() if kind.has_summary]
-    return kind(**stated), None if cells["exponent"] is None else _part(cells), steady
-
-
-def record_batch(cells: Cells) -> "pa.RecordBatch":
-    """A record batch of one row."""
-    try:
-        import pyarrow as pa  # noqa: PLC0415 - an extra, and a summary that is not written needs no Arrow
-    except ImportError:
-        raise MissingExtra(f"to_arrow needs PyArrow: {install_command('pyarrow')}") from None
-    return pa.record_batch([pa.array([cells[name]], pa.string()) for name in COLUMNS], list(COLUMNS))
-
-
-def cells_of_batch(batch: Any) -> Cells:
-    if not (hasattr(batch, "to_pylist") and hasattr(batch, "num_rows")):
-        raise InvalidType(f"batch must be an Arrow record batch or table, got {type(batch).__name__}")
-    if batch.num_rows != 1:
-        raise InvalidValue("batch must have one row, like that of Summary.to_arrow: slice it, and merge the summaries")
-    cells: Cells = withheld(lambda: batch.to_pylist()[0], InvalidValue(_NO_SUMMARY))  # Arrow does not check its bytes
-    return cells
-
-
-def _part(cells: Cells) -> Part:
-    heads, prefix, depth, head, candidates = (
-        integer(cells[name] or "") for name in ("heads", "prefix", "depth", "head", "candidates")
-    )
-    if not (DEPTH <= depth <= LONGEST and 0 <= prefix < 1 << depth):
-        raise ValueError
-    if not (0 < heads <= candidates and 0 <= head < candidates):
-        raise ValueError
-    label = read_label(cells["label_kind"], cells["label"] or "")
-    maximum, exponent = (number(cells[name] or "") for name in ("maximum", "exponent"))
-    return Part(Arrival(exponent, heads, prefix, depth), maximum, head, label, candidates)

@@ -330,12 +330,16 @@ def rational_coin(probability: Fraction, draws: Draws) -> bool:
     return draws.index(probability.denominator) < probability.numerator
 
 
+def _kept(propose: Callable[[], int | None]) -> int:
+    # The first proposed number that is kept.
+    while (proposed := propose()) is None:
+        pass
+    return proposed
+
+
 def truncated_negative_binomial(shape: Fraction, stop: Fraction, draws: Draws) -> int:
     """Draw a number of at least one."""
-    while True:
-        proposed = proposed_negative_binomial(shape, stop, draws)
-        if proposed:
-            return proposed
+    return _kept(lambda: proposed_negative_binomial(shape, stop, draws) or None)
 
 
 def proposed_negative_binomial(shape: Fraction, stop: Fraction, draws: Draws) -> int:
@@ -355,14 +359,7 @@ def proposed_negative_binomial(shape: Fraction, stop: Fraction, draws: Draws) ->
 def poisson(mean: Fraction, draws: Draws) -> int:
     """Draw a number of at least zero."""
     parts = math.ceil(2 * mean)
-    return sum(_small_poisson(mean / parts, draws) for _ in range(parts))
-
-
-def _small_poisson(mean: Fraction, draws: Draws) -> int:
-    while True:
-        proposed = proposed_poisson(mean, draws)
-        if proposed is not None:
-            return proposed
+    return sum(_kept(lambda: proposed_poisson(mean / parts, draws)) for _ in range(parts))
 
 
 def proposed_poisson(mean: Fraction, draws: Draws) -> int | None:
@@ -377,10 +374,7 @@ def proposed_poisson(mean: Fraction, draws: Draws) -> int | None:
 
 def two_sided_geometric(rate: Fraction, draws: Draws) -> int:
     """Draw an integer z with probability proportional to e^(-rate |z|). The rate is positive."""
-    while True:
-        proposed = proposed_two_sided(rate, draws)
-        if proposed is not None:
-            return proposed
+    return _kept(lambda: proposed_two_sided(rate, draws))
 
 
 def proposed_two_sided(rate: Fraction, draws: Draws) -> int | None:

@@ -44,12 +44,12 @@ can be sampled, if q* and the rate Z are known as finely as a comparison needs. 
 rate of its raw events instead: those that give no candidate let time pass, too.
 """
 
+import itertools
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import accumulate, pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -98,9 +98,9 @@ class Tickets:
         self._levels: list[int] = found.tolist()
         self._starts = [0, *(int(self._ends[first - 1]) for first in firsts[1:].tolist()), total]
         self._shifts = [last - level for level in self._levels]
-        sizes = [stop - start for start, stop in pairwise(self._starts)]
+        sizes = [stop - start for start, stop in itertools.pairwise(self._starts)]
         self._tickets = list(
-            accumulate((size << shift for size, shift in zip(sizes, self._shifts, strict=True)), initial=0)
+            itertools.accumulate((size << shift for size, shift in zip(sizes, self._shifts, strict=True)), initial=0)
         )
         self.mass = Fraction(self._tickets[-1], 1 << last)  # the sum of 2**-level over all candidates
 
@@ -141,26 +141,14 @@ def levels_of(exponents: Floats, last: int) -> Positions:
 
 Score = Callable[[int], Any]
 Watch = Callable[[int], None]
+Exponent = Callable[[int], Fraction]
 
 
-class LazyScores:
-    # The exponents c (b - q_r) of candidates below a public bound b, computed on demand. Secret, except the bound.
-
-    def __init__(self, score: Score, bound: Fraction, rate: Fraction, watch: Watch | None) -> None:
-        self._score, self._bound, self._rate, self._watch = score, bound, rate, watch
-        self._evaluated = 0
-
-    def exponent(self, candidate: int) -> Fraction:
-        """Return the exponent of one candidate; a score above the bound counts as the bound."""
-        value = _exact(self._score(candidate))
-        self._evaluated += 1
-        if self._watch is not None:
-            self._watch(self._evaluated)
-        return self._rate * max(self._bound - value, Fraction(0))
-
-
-def lazy_scores(score: Any, n: Any, rate: Fraction, watch: Any, by_range: bool, **bound: Any) -> tuple[LazyScores, int]:
-    """Checked arguments: the exponents on demand, and the number of candidates."""
+def lazy_exponents(
+    score: Any, n: Any, rate: Fraction, watch: Any, by_range: bool, **bound: Any
+) -> tuple[Exponent, int]:
+    """Checked arguments: what computes the exponent c (b - q_r) of a candidate, and the number of candidates."""
+    # A score above the bound b counts as the bound.
     if not callable(score):
         raise InvalidType(f"score must be callable, got {type(score).__name__}: give a function of a candidate's index")
     if watch is not None and not callable(watch):
@@ -173,7 +161,15 @@ def lazy_scores(score: Any, n: Any, rate: Fraction, watch: Any, by_range: bool, 
             "lazy scores need a sensitivity, not a score_range: scores above the bound are lowered to it, which keeps a"
             " sensitivity but not a range. Use select with all scores, or state a sensitivity"
         )
-    return LazyScores(score, _validate.exact(**bound), rate, watch), count
+    best, evaluated = _validate.exact(**bound), itertools.count(1)
+
+    def exponent(candidate: int) -> Fraction:
+        value = _exact(score(candidate))
+        if watch is not None:
+            watch(next(evaluated))
+        return rate * max(best - value, Fraction(0))
+
+    return exponent, count
 
 
 def _exact(value: Any) -> Fraction:
@@ -183,9 +179,6 @@ def _exact(value: Any) -> Fraction:
         raise InvalidValue("score must return finite numbers: replace others by a public rule") from None
     except NotExact:
         raise InvalidType(f"score must return a number, got a {type(value).__name__}") from None
-
-
-Exponent = Callable[[int], Fraction]
 
 
 def flip_lazily(exponent: Exponent, n: int, draws: Draws) -> int:

@@ -208,7 +208,7 @@ def _selected(scores: DataFrame, mechanism: Summarizing, taken: dict[int, list[A
     merged: dict[int, Summary] = {}
     for row in summaries.to_pylist():
         group = row.pop("grp")
-        merged[group] = merged.get(group, mechanism.summary()).merge(Summary(*read_cells(row)))
+        merged[group] = merged.get(group, mechanism.summary()).merge(read_cells(row))
     return [merged[group].result() for group in sorted(merged)]
 
 
