@@ -12,7 +12,8 @@ from dpselect.mechanisms.permute_and_flip import choose_early, choose_head, choo
 from dpselect.selection import flips, gaps
 from dpselect.selection.gaps import Rate, RationalGaps, RowGaps, gaps_of
 from tests.reference import pmf_by_inclusion_exclusion, pmf_by_permutations, softmax_pmf
-from tests.seam import Refused, distribution, heads_probability
+from tests.seam import distribution, heads_probability
+from tests.selection.samplers import as_list, once
 
 pytestmark = pytest.mark.usefixtures("each_kernel")
 UNIT = Rate(Fraction(1))
@@ -41,10 +42,6 @@ def contest(losses, kind):
 
 def brute_force(losses):
     return pmf_by_permutations([heads_probability(loss) for loss in losses])
-
-
-def as_list(outcomes, size):
-    return [outcomes.get(candidate, Fraction(0)) for candidate in range(size)]
 
 
 @pytest.fixture
@@ -158,31 +155,13 @@ def test_rows_are_exact_and_independent(many, monkeypatch):
         assert outcomes.get(pair, 0) == brute_force(first)[pair[0]] * brute_force(second)[pair[1]]
 
 
-def one_round(choose):
-    """A run of a rejection sampler that stops when it would propose again."""
-
-    def run(draws):
-        propose, rounds = draws.indices_below, []
-
-        def once(bound, tries):
-            rounds.append(bound)
-            if len(rounds) > 1:
-                raise Refused
-            return propose(bound, tries)
-
-        draws.indices_below = once
-        return choose(draws)
-
-    return run
-
-
 @pytest.mark.parametrize("batch", [1, 2])
 @pytest.mark.parametrize("losses", [case for case in CASES if len(case) < 5])
 def test_rejection_is_exactly_the_softmax(losses, batch):
     def choose(draws):
         return choose_by_rejection(contest(losses, np.int64), draws, batch)
 
-    outcomes = distribution(one_round(choose))
+    outcomes = distribution(once(choose, "indices_below"))
     assert as_list(outcomes, len(losses)) == softmax_pmf([heads_probability(loss) for loss in losses])
 
 
@@ -196,5 +175,5 @@ def test_the_envelope_is_exactly_the_softmax(losses, one_in, tiny_blocks):
     def choose(draws):
         return choose_by_envelope(contest(losses, np.float64), draws, batch=1)
 
-    outcomes = distribution(one_round(choose))
+    outcomes = distribution(once(choose, "indices_below"))
     assert as_list(outcomes, len(losses)) == softmax_pmf([heads_probability(loss) for loss in losses])
