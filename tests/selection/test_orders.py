@@ -19,17 +19,14 @@ from dpselect.selection.draws import Draws
 from dpselect.selection.gaps import Rate, gaps_of
 from dpselect.selection.races import DEPTH, Arrival, Tick, TwoSided, choose_in_order
 from tests.seam import ScriptedBits, distribution
-from tests.selection.test_runs import COLD, NOBODY, random_bits, shares_by_integral, survivor
+from tests.selection.samplers import assert_drawn, random_bits, slow
+from tests.selection.test_runs import COLD, NOBODY, shares_by_integral, survivor
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.watchdog import at_once
 
 KINDS = [Arrival, Tick, TwoSided]
 MECHANISMS = {Arrival: PermuteAndFlip, Tick: ExponentialMechanism, TwoSided: ReportNoisyMax}
 UNIT = Rate(Fraction(1))
-
-
-def slow(*values):
-    return pytest.param(*values, marks=pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True)
@@ -337,16 +334,12 @@ DRAWS = 1_500
 def test_draws_fit_and_those_of_another_rate_do_not(case, kind):
     scores, k, epsilon = STATISTICS[case]
     mechanism = MECHANISMS[kind](epsilon, score_range=1)
-    found = Counter(tuple(mechanism.select_order(scores, k)) for _ in range(DRAWS))
 
     def law(rate):
         return LAWS[kind]([float(round(rate * 256 * (max(scores) - Fraction(s)))) / 256 for s in scores], k)
 
-    right, wrong = law(mechanism.rate), law(mechanism.rate / 4)
-    counts = [found[order] for order in right]
-    assert sum(counts) == DRAWS
-    assert_fits(counts, list(right.values()))
-    assert_rejected(counts, list(wrong.values()), truth=list(right.values()))
+    laws = law(mechanism.rate), law(mechanism.rate / 4)
+    assert_drawn(lambda: tuple(mechanism.select_order(scores, k)), DRAWS, *laws)
 
 
 @pytest.mark.parametrize("kind", [Arrival, slow(Tick), slow(TwoSided)])
@@ -408,11 +401,8 @@ def test_a_long_run_has_the_law_of_its_candidates(kind, length, gap):
 def test_runs_have_the_law_of_the_candidates_they_stand_for(kind):
     scores, lengths, k = [2, 0, 1], [1, 2, 2], 2
     mechanism = MECHANISMS[kind](1, score_range=1)
-    found = Counter(tuple(mechanism.select_order(scores, k, lengths=lengths)) for _ in range(DRAWS))
-    right, wrong = (LAWS[kind]([rate * e for e in (0, 2, 2, 1, 1)], k) for rate in (1, 0))
-    counts = [found[order] for order in right]
-    assert_fits(counts, list(right.values()))
-    assert_rejected(counts, list(wrong.values()), truth=list(right.values()))
+    laws = (LAWS[kind]([rate * e for e in (0, 2, 2, 1, 1)], k) for rate in (1, 0))
+    assert_drawn(lambda: tuple(mechanism.select_order(scores, k, lengths=lengths)), DRAWS, *laws)
 
 
 def test_draws_stay_right_where_floats_doubt(monkeypatch):
@@ -420,10 +410,8 @@ def test_draws_stay_right_where_floats_doubt(monkeypatch):
     monkeypatch.setattr("dpselect.selection.races.MARGIN", 0.2)
     for kind in KINDS:
         mechanism = MECHANISMS[kind](1, score_range=1)
-        found = Counter(tuple(mechanism.select_order([2, 0, 1], 2)) for _ in range(600))
-        right, wrong = (LAWS[kind](exponents, 2) for exponents in ([0, 2, 1], [0, 0, 0]))
-        assert_fits([found[order] for order in right], list(right.values()))
-        assert_rejected([found[order] for order in right], list(wrong.values()), truth=list(right.values()))
+        laws = (LAWS[kind](exponents, 2) for exponents in ([0, 2, 1], [0, 0, 0]))
+        assert_drawn(lambda own=mechanism: tuple(own.select_order([2, 0, 1], 2)), 600, *laws)
 
 
 # Everything ends.
