@@ -183,6 +183,11 @@ def test_the_number_of_labels_is_checked(labels):
 
 
 LABELS = {
+    "list": (["a", "b"], "b"),
+    "tuple": (("a", "b"), "b"),
+    "array": (np.array(["a", "b"]), "b"),
+    "polars": (pl.Series(["a", "b"]), "b"),
+    "Arrow": (pa.array(["a", "b"]), "b"),
     "range": (range(5, 7), 6),
     "index": (pd.Index(["a", "b"]), "b"),
     "pandas": (pd.Series(["a", "b"], index=[1, 0]), "b"),
