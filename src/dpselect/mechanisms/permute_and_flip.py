@@ -39,11 +39,10 @@ from dpselect.selection.flips import (
 )
 from dpselect.selection.gaps import MIDDLE, Gaps, RowGaps, gaps_of
 from dpselect.selection.proposals import Score, Watch, flip_lazily, lazy_exponents, log_rate_of, wait_for
-from dpselect.selection.races import Arrival, choose_in_runs, with_lowest_for_empty, without_empty
+from dpselect.selection.races import Arrival, Members, choose_in_runs, with_lowest_for_empty, without_empty
 
-if TYPE_CHECKING:  # a selection of one candidate needs neither sets nor streams
+if TYPE_CHECKING:  # a selection of one candidate needs no streams
     from dpselect.mechanisms.summary import Summary
-    from dpselect.selection.races import Members
 
 _EARLY_STEPS = 64
 _TINY = 1e-300
@@ -210,7 +209,7 @@ class PermuteAndFlip(SelectsSeveral):
     def _first_event(self, events: Events, mass: Fraction, draws: Draws) -> tuple[int, int]:
         return wait_for(events, log_rate_of(mass), draws)
 
-    def _choose_set(self, gaps: Gaps, lengths: Positions, k: int, draws: Draws) -> "Members":
+    def _choose_set(self, gaps: Gaps, lengths: Positions, k: int, draws: Draws) -> Members:
         from dpselect.selection.sets import choose_set_by_waiting  # noqa: PLC0415 - imported when first used
 
         return choose_set_by_waiting(gaps, lengths, k, draws)

@@ -1,6 +1,6 @@
 """Values that nobody listed: those that a threshold lets through, and one coin for each.
 
-Selection among values that nobody listed, with a threshold (Durfee & Rogers 2019, for permute-and-flip and exactly).
+**With a threshold** (Durfee & Rogers 2019, for permute-and-flip and exactly).
 
 The values are those that somebody has, so a new person can bring new ones. A further candidate, "nothing", stands T
 above whatever a single person could bring. Its score is 1 + T, or 1 + T above the first count that is left out.
@@ -25,9 +25,8 @@ value of a single person wins, the exponential mechanism chooses among the other
 mechanism among those alone. So it is rho-zCDP except for an event of probability delta, with its own rho. Of
 permute-and-flip only (epsilon, delta) is known.
 
-Which values exist, by Desfontaines, Voss & Gipson, "Differentially private partition selection", PoPETs 2022.
-
-(arXiv:2006.03684.) A value that n people have is released with probability pi(n), by one exact coin for each value:
+**Which values exist**, by Desfontaines, Voss & Gipson, "Differentially private partition selection", PoPETs 2022
+(arXiv:2006.03684). A value that n people have is released with probability pi(n), by one exact coin for each value:
 
     pi(0) = 0,    pi(n + 1) = min(e^eps pi(n) + delta, 1 - e^-eps (1 - pi(n) - delta), 1).
 

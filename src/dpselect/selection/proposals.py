@@ -1,14 +1,14 @@
 """Candidates that are proposed one after another: by tickets, lazily, and by a clock that waits.
 
-**The exponential mechanism** (McSherry & Talwar 2007). A candidate with exponent g has a level j <= g / ln 2. Propose a
-candidate with probability proportional to 2**-j, accept it with probability 2**j exp(-g) <= 1, repeat: the accepted one
-has probability proportional to exp(-g). With 2**(J - j) tickets for each candidate, a proposal is one uniform integer,
-of any length. Levels end at J, where 2**J is more than 2**8 times the number of candidates. There are at least 2**J
-tickets (of the best candidate), and fewer than 2**(J - 8) of candidates at J. A proposal at any other level is accepted
-with probability 1/2 or (because levels are rounded) hardly less. So there are 2.1 proposals on average, or fewer, for
-any scores and lengths.
+**Tickets**, for the exponential mechanism (McSherry & Talwar 2007). A candidate with exponent g has a level j <= g / ln
+2. Propose a candidate with probability proportional to 2**-j, accept it with probability 2**j exp(-g) <= 1, repeat: the
+accepted one has probability proportional to exp(-g). With 2**(J - j) tickets for each candidate, a proposal is one
+uniform integer, of any length. Levels end at J, where 2**J is more than 2**8 times the number of candidates. There are
+at least 2**J tickets (of the best candidate), and fewer than 2**(J - 8) of candidates at J. A proposal at any other
+level is accepted with probability 1/2 or (because levels are rounded) hardly less. So there are 2.1 proposals on
+average, or fewer, for any scores and lengths.
 
-Lazy selection: scores are computed only when they are needed. These are the cores of `select_lazily`.
+**Lazily**: scores are computed only when they are needed. These are the cores of `select_lazily`.
 
 b is a public upper bound on the scores, and p_r = exp(-c (b - q_r)) the probability that the coin of r is heads.
 
@@ -32,7 +32,7 @@ accept it if its coin is heads, repeat. Acceptance is proportional to exp(c q_r)
 proposals were refused before. So scores are remembered, and once all of them are known, the rest of the work is left to
 the mechanism that sees all scores. A bound far above the scores costs evaluations, but the walk always ends.
 
-Permute-and-flip from samples of the exponential mechanism, by waiting (theorem 11 of docs/theory.md).
+**By waiting**: permute-and-flip from samples of the exponential mechanism (theorem 11 of docs/theory.md).
 
 Let events come at rate Z, the sum of all p_s = exp(-c (q* - q_s)), each with a candidate drawn by the exponential
 mechanism. At time s, an event with candidate r is accepted with probability e**-s / (1 - p_r (1 - e**-s)). The first

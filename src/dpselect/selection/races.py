@@ -22,14 +22,11 @@ In all of them, ln T grows with V, so after k bits of V, with value v, it lies b
 (v + 1) / 2**k. Which of two runs comes first depends on the difference of their exponents only, so exponents may have
 any common offset and may be negative. Sizes are integers of any length; floats know them by their logarithms.
 
-Selections from runs of candidates with equal scores, in time linear in the runs, and the first k in order.
-
-A median over every cent has 10**12 candidates and few different scores.
-
-**Permute-and-flip** (McKenna & Sheldon 2020). One arrival time for each run (see `selection.races`) replaces the
-coins of its members: the run with the earliest head wins, and by symmetry each of its members is equally likely. A run
-of m candidates has a head with probability at most m p. If that is below 2**-8, its V must start with eight zeros, so
-that cold runs are read only where a Bernoulli process succeeds.
+**Runs** of candidates with equal scores take time linear in the runs: a median over every cent has 10**12 candidates
+and few different scores. One arrival time for each run replaces the coins of its members: the run with the earliest
+head wins, and by symmetry each of its members is equally likely. A run of m candidates has a head with probability at
+most m p. If that is below 2**-8, its V must start with eight zeros, so that cold runs are read only where a Bernoulli
+process succeeds.
 
 **In order**: the k candidates with the largest noisy scores, from one draw of noise (theorem 15 of docs/theory.md). In
 the form of Ding et al. (2021) permute-and-flip is the candidate with the largest q_i + E_i. Here all of the first k are

@@ -1,4 +1,6 @@
-"""A whole set of k candidates as one choice, scored by its sum (theorem 12 of docs/theory.md), by coins with odds.
+"""A whole set of candidates as one choice, scored by its sum or by its margin.
+
+**By its sum** (theorem 12 of docs/theory.md), with k candidates and coins with odds.
 
 The exponential mechanism over all k-sets takes S with probability proportional to the product of exp(c q_i) over S: the
 law of independent coins with odds exp(c (q_i - t)), given that exactly k of them are heads (conditional Poisson
@@ -22,7 +24,7 @@ times the probability of a set in one try is exp(-c (u* - u(S))). All terms of i
     ln C = sum over all of ln(1 + exp(-|theta - e_i|))
          + sum of |theta - e_i| over those that are favourites or among the k best, but not both.
 
-A whole set as one choice, scored by its margin: its smallest count minus the largest outside (theorem 13).
+**By its margin**: its smallest count minus the largest outside (theorem 13).
 
 The best set of k scores its gap at rank k. That makes it better, at the same rate, than the canonical mechanism of
 Shekelyan & Loukides (2022), in which the best set scores zero. Sizes may be one number, or all in a public interval.
