@@ -32,7 +32,7 @@ from benchmarks.stopwatch import Effort
 from benchmarks.table import piped
 from dpselect import every
 from dpselect.analysis import plan_found
-from dpselect.selection.finding import Finding
+from dpselect.mechanisms.unlisted import Finding
 from dpselect.tables import open_table
 
 TITLE = "people for found values"

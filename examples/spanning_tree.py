@@ -36,7 +36,7 @@ import numpy as np
 from dpselect import ExponentialMechanism
 from dpselect.selection.draws import Draws
 from dpselect.selection.enclosure import log_bracket, scaled_exp
-from dpselect.selection.waiting import LogRate, wait_for
+from dpselect.selection.proposals import LogRate, wait_for
 
 TOWNS = ["Ash", "Brook", "Calder", "Dunmore", "Elland", "Fenwick", "Garth", "Holme", "Ilkley", "Jarrow", "Keld", "Leek"]
 PEOPLE, MOST_ROADS, EPSILON = 1_000, 3, "0.5"

@@ -44,7 +44,6 @@ ARITHMETIC = {
         "tests/accounting/test_run_deltas.py",
     ),
     "accounting/totals.py": ("tests/accounting/test_rounding.py", "tests/accounting/test_recursion.py", _TOTALS),
-    "selection/finding.py": ("tests/selection/test_finding.py",),
     "mechanisms/parameters.py": ("tests/contract/test_parameters.py", _RECORDS, _SENSITIVITY),
     "mechanisms/privacy.py": (
         _RECORDS,
@@ -53,7 +52,7 @@ ARITHMETIC = {
         "tests/accounting/test_recursion.py",
         _TOTALS,
     ),
-    "mechanisms/thresholds.py": ("tests/mechanisms/test_thresholds.py",),
+    "mechanisms/unlisted.py": ("tests/mechanisms/test_thresholds.py", "tests/selection/test_finding.py"),
     "questions/quantiles.py": (
         "tests/questions/test_edges.py",
         "tests/tables/test_quantiles.py",
@@ -101,18 +100,15 @@ ARITHMETIC = {
 }
 
 TESTS = {
-    "selection/arrivals.py": (
-        _RECORDS,
-        "tests/selection/test_arrival.py",
-    ),
-    "selection/discrete.py": (_NUMBERS_OF_RUNS,),
     "selection/draws.py": (
         "tests/selection/test_bits.py",
         "tests/selection/test_coin.py",
+        "tests/selection/test_refined_coins.py",
         "tests/selection/test_geometric.py",
         _VISITS,
         _SETTLING,
         f"{_RUNS}::test_the_kernel_picks_the_winner_of_every_cell",
+        _NUMBERS_OF_RUNS,
         _CONTRACT,
     ),
     "selection/enclosure.py": ("tests/selection/test_enclosure.py",),
@@ -132,7 +128,12 @@ TESTS = {
         _COLD,
         _CONTRACT,
     ),
-    "selection/races.py": (_RUNS, "tests/selection/test_tickets.py", "tests/selection/test_orders.py"),
+    "selection/races.py": (
+        _RECORDS,
+        "tests/selection/test_arrival.py",
+        _RUNS,
+        "tests/selection/test_orders.py",
+    ),
     "mechanisms/summary.py": (
         _RECORDS,
         _LABELS,
@@ -169,11 +170,7 @@ TESTS = {
         _RECORDS,
         "tests/analysis/test_generalized_scores.py",
     ),
-    "selection/lazy.py": (_LAZY,),
-    "mechanisms/labels.py": (
-        _RECORDS,
-        _LABELS,
-    ),
+    "selection/proposals.py": (_LAZY, "tests/selection/test_tickets.py", "tests/selection/test_waiting.py"),
     "mechanisms/worst.py": ("tests/analysis/test_bounds.py",),
 }
 

@@ -32,14 +32,14 @@ import pyarrow as pa
 import dpselect
 from dpselect.ledger import file as ledger_file
 from dpselect.mechanisms import summary as part
-from dpselect.mechanisms import thresholds
+from dpselect.mechanisms import unlisted
 from dpselect.mechanisms.base import MechanismBase
+from dpselect.mechanisms.unlisted import Finding
 from dpselect.questions import Mode, most, splitting
 from dpselect.questions.quantiles import OverRange
 from dpselect.questions.rows import quantile_score_runs
-from dpselect.selection.arrivals import Arrival
 from dpselect.selection.draws import Draws
-from dpselect.selection.finding import Finding
+from dpselect.selection.races import Arrival
 from dpselect.tables import domains, files
 from dpselect.tables.candidates import public_values
 from dpselect.tables.duckdb.engine import DuckDBEngine, DuckDBTally
@@ -829,7 +829,7 @@ def _counting_once(count: Callable[..., Any], counted: _Counted) -> Callable[...
 @contextmanager
 def few_compete(most: int) -> Iterator[None]:
     """Of values that nobody listed, only so many of the largest counts compete."""
-    with patch.object(thresholds, "MOST", most):
+    with patch.object(unlisted, "MOST", most):
         yield
 
 

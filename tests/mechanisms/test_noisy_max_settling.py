@@ -8,9 +8,9 @@ from flint import arb, ctx
 
 from dpselect.mechanisms import noisy_max
 from dpselect.mechanisms.noisy_max import WIDTH, choose_noisy_max, choose_noisy_max_in_rows, noise_bounds
-from dpselect.selection.arrivals import HUGE
 from dpselect.selection.draws import Draws
 from dpselect.selection.gaps import Rate, RowGaps, gaps_of
+from dpselect.selection.races import HUGE
 from tests.seam import ScriptedBits
 
 UNIT = Rate(Fraction(1))

@@ -14,8 +14,7 @@ import pytest
 from dpselect import PermuteAndFlip
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms import summary as part
-from dpselect.mechanisms.labels import _LABELS, WRITABLE
-from dpselect.mechanisms.summary import Summary
+from dpselect.mechanisms.summary import _LABELS, WRITABLE, Summary
 
 CERTAIN = PermuteAndFlip(epsilon=2)
 NANOSECOND = np.datetime64("2020-01-01T00:00:00.000000001", "ns")
@@ -184,6 +183,11 @@ def test_the_number_of_labels_is_checked(labels):
 
 
 LABELS = {
+    "list": (["a", "b"], "b"),
+    "tuple": (("a", "b"), "b"),
+    "array": (np.array(["a", "b"]), "b"),
+    "polars": (pl.Series(["a", "b"]), "b"),
+    "Arrow": (pa.array(["a", "b"]), "b"),
     "range": (range(5, 7), 6),
     "index": (pd.Index(["a", "b"]), "b"),
     "pandas": (pd.Series(["a", "b"], index=[1, 0]), "b"),

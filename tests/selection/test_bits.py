@@ -1,7 +1,6 @@
 """Sources of bits, and the uniform indices and orders that are made of them."""
 
 import itertools
-import math
 from collections import Counter
 from fractions import Fraction
 from functools import reduce
@@ -125,16 +124,3 @@ def test_an_order_is_drawn_as_it_is_walked():
     first = list(itertools.islice(indexed(lambda bound: asked.append(bound) or bound // 3).order(10**18), 4))
     assert asked == [10**18, 10**18 - 1, 10**18 - 2, 10**18 - 3]
     assert Counter(first).most_common(1)[0][1] == 1
-
-
-@pytest.mark.parametrize("count", range(6))
-def test_every_sequence_of_draws_gives_an_order_of_its_own(count):
-    bounds = list(range(count, 0, -1))
-    orders = set()
-    for draws in itertools.product(*map(range, bounds)):
-        asked = []
-        drawn = iter(draws)
-        orders.add(tuple(indexed(lambda bound: asked.append(bound) or next(drawn)).order(count)))  # noqa: B023
-        assert asked == bounds
-    assert orders == set(itertools.permutations(range(count)))
-    assert len(orders) == math.factorial(count)

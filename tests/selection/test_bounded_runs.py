@@ -18,13 +18,12 @@ from hypothesis import strategies as st
 from dpselect import ExponentialMechanism, PermuteAndFlip
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms import permute_and_flip, several
-from dpselect.selection import waiting
+from dpselect.selection import proposals as waiting
 from dpselect.selection.draws import Draws
-from dpselect.selection.races import Tickets, levels_of
-from dpselect.selection.waiting import Clock, LogRate, log_rate_of, wait_for
+from dpselect.selection.proposals import Tickets, levels_of, log_rate_of, wait_for
 from tests import reference
-from tests.seam import BranchingDraws, Refused, ScriptedBits, distribution, heads_probability
-from tests.selection.test_runs import random_bits
+from tests.seam import Refused, distribution, heads_probability
+from tests.selection.samplers import once
 from tests.selection.test_tickets import Drawn, true_level
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.top_k.exact import flip_pmf, softmax
@@ -66,19 +65,11 @@ def members(runs):
 
 def one_proposal(tickets, exponent):
     """What the first proposal gives; None if it is refused."""
+    propose = once(lambda draws: next(tickets.accepted(exponent, draws)))
 
     def run(draws):
-        propose, proposals = draws.index, []
-
-        def once(bound):
-            proposals.append(bound)
-            if len(proposals) > 1:
-                raise Refused
-            return propose(bound)
-
-        draws.index = once
         try:
-            return next(tickets.accepted(exponent, draws))
+            return propose(draws)
         except Refused:
             return None
 
@@ -154,27 +145,18 @@ def first_events(mechanism, runs, bounds, monkeypatch):
     stated = set()
 
     def run(draws):
-        propose, proposals = draws.index, []
-
-        def once(bound):
-            proposals.append(bound)
-            if len(proposals) > 1:
-                raise Refused
-            return propose(bound)
-
         def taken(events, rate, used):
             assert used is draws
             stated.add(rate)
             return next(iter(events))[2]
 
-        draws.index = once
         monkeypatch.setattr(several, "Tickets", lambda levels, sizes, _: Tickets(np.minimum(levels, 2), sizes, 2))
         monkeypatch.setattr(several, "Draws", lambda: draws)
         monkeypatch.setattr(permute_and_flip, "log_rate_of", lambda mass: mass)
         monkeypatch.setattr(permute_and_flip, "wait_for", taken)
         return mechanism.select_bounded(bounds, [len(run) for run in runs], of_runs(runs))
 
-    return distribution(run), stated
+    return distribution(once(run)), stated
 
 
 SMALL = {name: ENUMERATED[name] for name in ("one run", "mixed", "far")}
@@ -234,36 +216,6 @@ def test_the_logarithm_of_the_mass_is_enclosed(mass):
             assert high - low < Fraction(1, 10 ** (digits - 6))
 
 
-def rung(rate, events, bits):
-    clock = Clock(rate, ScriptedBits(bits))
-    clock.pass_events(events)
-    return clock.rings_later()
-
-
-@pytest.mark.parametrize("events", [1, 2, 40])
-def test_floats_ring_as_the_exact_comparison_does(events):
-    """With a doubt that no float can dispel, all is compared exactly, from the same first bits."""
-    sides = []
-    for _ in range(60):
-        mass = Fraction(random.getrandbits(30) + 1, random.getrandbits(25) + 1)
-        fast = log_rate_of(mass)
-        exact = LogRate(fast.approximate, math.inf, fast.bracket)
-        bits = random_bits(64 * (events + 1) * 4)
-        sides.append(rung(fast, events, bits))
-        assert sides[-1] == rung(exact, events, bits)
-    assert len(set(sides)) == 2 or events == 40
-
-
-def test_a_float_does_not_decide_what_its_word_leaves_open():
-    """A V that begins with 64 ones may be as close to one as it likes: only more bits say whether E C < G."""
-    rate = log_rate_of(Fraction(HUGE))
-    half, ones = "1" + "0" * 63, "1" * 64
-    steps = (ones + half) * 40
-    assert not rung(rate, 1, half + ones + steps), "E is below 10**-500"
-    assert rung(rate, 1, half + ones + "0" * 64 + half + steps)
-    assert rung(log_rate_of(Fraction(1)), 1, ones + half + (half + ones) * 40), "the same for the time"
-
-
 # Statistics. Runs hold candidates of different scores.
 
 MIXED = {
@@ -311,8 +263,9 @@ def test_a_bound_that_is_too_large_is_refused_and_would_be_seen():
     runs = MIXED["crowded"]
     lengths, scores = list(map(len, runs)), [-own for run in runs for own in run]
     for mechanism in PMFS:
-        with pytest.raises(InvalidValue, match="distance must not be below the bound of its run"):
-            drawn(lambda own=mechanism: own.select_bounded([0, 5, 8], lengths, of_runs(runs)), runs)
+        for bounds, distance in (([0, 5, 8], of_runs(runs)), ([-5, -5, -5], lambda *_: -1)):
+            with pytest.raises(InvalidValue, match="distance must not be below the bound of its run"):
+                drawn(lambda own=mechanism, of=(bounds, distance): own.select_bounded(of[0], lengths, of[1]), runs)
     tickets = tickets_of(runs, [0, 5, 8], last=20)  # without that check
     levels = [true_level(Fraction(bound), 20) for bound in (0, 5, 8)]
     events, draws = tickets.accepted(lambda run, rank: Fraction(runs[run][rank]), Draws()), Draws()
@@ -326,12 +279,6 @@ def test_a_bound_that_is_too_large_is_refused_and_would_be_seen():
     truth = reference.permute_and_flip_pmf([math.log(weight) for weight in weights], 1.0)
     assert_fits(waited, truth)
     assert_rejected(waited, reference.permute_and_flip_pmf(scores, 1.0), truth=truth)
-
-
-def test_a_distance_below_zero_is_refused():
-    for mechanism in PMFS:
-        with pytest.raises(InvalidValue, match="distance must not be below"):
-            mechanism.select_bounded([-5], [3], lambda *_: -1)
 
 
 # Runs of lengths that no vector has. With n candidates of probability p, where p is tiny, prod (1 - p t) is e**-n p t.
@@ -384,9 +331,3 @@ def test_rates_and_bounds_of_any_size(mechanism):
         assert (run, rank) == (0, 0)
         assert steep.select_bounded([0], [1], lambda *_: 0) == (0, 0)
     assert waiting.log_rate_of(Fraction(1)).approximate == 0
-
-
-def test_branching_draws_are_what_the_enumerations_assume():
-    """They refuse a probability above one, so a level above the exponent cannot pass."""
-    with pytest.raises(AssertionError):
-        BranchingDraws([]).flip(Fraction(1), zeros=2)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpselect.selection.draws import MARGIN, Draws
-from tests.seam import BitsExhausted, BranchingDraws, Refused, ScriptedBits, distribution, heads_probability
+from tests.seam import Refused, ScriptedBits, distribution, heads_probability
 from tests.selection.test_enclosure import true_floor
 from tests.statistical.goodness import assert_fits
 
@@ -44,41 +44,6 @@ def binary(number, width):
     return f"{number:0{width}b}" if width else ""
 
 
-@pytest.mark.parametrize("exponent", EXPONENTS, ids=lambda e: f"{float(e):.3g}")
-@pytest.mark.parametrize("depth", [0, 1, 8, 32, 64, 200])
-def test_only_one_prefix_is_undecided(exponent, depth):
-    """Below floor(2**k exp(-g)) is heads, above is tails, without another bit; the floor itself asks for more."""
-    boundary = true_floor(exponent, depth)
-    empty = ScriptedBits("")
-    if boundary > 0:
-        assert empty.flip(exponent, depth, boundary - 1) is True
-        assert empty.flip(exponent, depth, 0) is True
-    if boundary + 1 < 2**depth:
-        assert empty.flip(exponent, depth, boundary + 1) is False
-        assert empty.flip(exponent, depth, 2**depth - 1) is False
-    with pytest.raises(BitsExhausted):
-        empty.flip(exponent, depth, boundary)
-
-
-@pytest.mark.parametrize("exponent", EXPONENTS, ids=lambda e: f"{float(e):.3g}")
-@pytest.mark.parametrize("agreeing", [0, 1, 5, 31, 32, 33, 64, 150])
-def test_the_other_bit_forces_the_decision(exponent, agreeing):
-    """Follow the binary expansion of exp(-g), then take the other bit: a one where it has a zero is tails."""
-    expansion = true_floor(exponent, agreeing + 1)
-    other = expansion ^ 1
-    script = binary(other, agreeing + 1) + "0" * 64
-    assert ScriptedBits(script).flip(exponent) is (other < expansion)
-    script = binary(other, agreeing + 1) + "1" * 64
-    assert ScriptedBits(script).flip(exponent) is (other < expansion)
-
-
-def test_a_dry_source_never_decides():
-    exponent = Fraction(1, 3)
-    script = binary(true_floor(exponent, 320), 320)
-    with pytest.raises(BitsExhausted):
-        ScriptedBits(script).flip(exponent)
-
-
 def test_zero_is_always_heads_even_for_the_largest_uniform():
     assert ScriptedBits("1" * 64).flip(Fraction(0), 40, 2**40 - 1) is True
     assert ScriptedBits("1" * 32).finish(Batch([Fraction(0)]), 0, 0)[0]
@@ -108,31 +73,6 @@ def test_the_filter_agrees_with_the_exact_coin(margin, depth, data):
         word, boundary = high << 32 | low, true_floor(exponent, depth + 32)
         if word != boundary:  # then no further bit matters
             assert flag == (word < boundary)
-
-
-@pytest.mark.parametrize("depth", [0, 8, 20])
-@pytest.mark.parametrize("exponent", [Fraction(1, 3), Fraction(1), Fraction(5)])
-def test_the_boundary_word_itself_is_left_to_further_bits(exponent, depth):
-    """In the one cell that holds exp(-g) the next bits decide: zeros are heads, ones are tails."""
-    boundary = true_floor(exponent, depth + 32)
-    prefix = np.array([boundary >> 32]) if depth else 0
-    word = binary(boundary & 0xFFFFFFFF, 32)
-    batch = Batch([exponent])
-    assert ScriptedBits(word + "0" * 32).finish(batch, prefix, depth)[0]
-    assert not ScriptedBits(word + "1" * 32).finish(batch, prefix, depth)[0]
-    with pytest.raises(BitsExhausted):
-        ScriptedBits(word).finish(batch, prefix, depth)
-
-
-@pytest.mark.parametrize("depth", [0, 8, 12, 20])
-@pytest.mark.parametrize("exponent", [Fraction(1, 3), Fraction(1), Fraction(5)])
-def test_the_fallback_knows_all_bits_of_the_filter(exponent, depth):
-    """A filter that doubts everything hands over every bit: next to the boundary no further one is asked for."""
-    boundary = true_floor(exponent, depth + 32)
-    for word, is_head in ((boundary - 1, True), (boundary + 1, False)):
-        prefix = np.array([word >> 32]) if depth else 0
-        script = ScriptedBits(binary(word & 0xFFFFFFFF, 32))
-        assert script.finish(Batch([exponent]), prefix, depth, margin=1e9)[0] == is_head
 
 
 @pytest.mark.parametrize("cells", [-1, 0, 1])
@@ -228,9 +168,3 @@ def test_the_race_of_the_operating_system():
     assert_fits([heads, 4000 - heads], [probability, 1 - probability])
     flips = sum(draws.flip(near) for _ in range(4000))
     assert_fits([flips, 4000 - flips], [2.718281828459045**-0.5, 1 - 2.718281828459045**-0.5])
-
-
-def test_branching_draws_have_all_draws():
-    """The tests' draws stand in for each that the lazy mechanisms ask for."""
-    for name in ("flip", "flip_between", "index"):
-        assert getattr(BranchingDraws, name) is not getattr(Draws, name)

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from dpselect.selection import flips, gaps
 from dpselect.selection.draws import Draws
 from dpselect.selection.flips import Heads, OpenCoins, choose_long, find_hot, flip, flip_at_once, flip_long
-from dpselect.selection.gaps import BLOCK, Gaps, Rate, RowGaps, block_maxima, gaps_of
+from dpselect.selection.gaps import BLOCK, Gaps, Rate, RowGaps, gaps_of, maxima_of_parts
 from tests.reference import ball
 from tests.seam import ScriptedBits, distribution
+from tests.selection.samplers import Nobody, Surviving
 from tests.statistical.goodness import assert_fits, assert_rejected
 
 pytestmark = pytest.mark.usefixtures("each_kernel")
@@ -90,13 +91,6 @@ def any_warm_crowd_is_large(monkeypatch):
     monkeypatch.setattr(flips, "_LARGE", 0)
 
 
-class Surviving(Draws):
-    """Every coin survives its zeros."""
-
-    def survivors(self, count, zeros):
-        return np.arange(count)
-
-
 def opened(scores):
     """The cold candidates that are read if all survive, by how many zeros are known of them."""
     contest, coins = gaps_of(scores, UNIT), OpenCoins()
@@ -131,13 +125,6 @@ def members(heads):
     return sorted(distribution(heads.choose)) if isinstance(heads, Heads) else sorted(heads.tolist())
 
 
-class Unlucky(ScriptedBits):
-    """No cold coin survives its zeros."""
-
-    def survivors(self, count, zeros):
-        return np.empty(0, np.int64)
-
-
 @pytest.mark.parametrize("one_in", [1, 1000], ids=["singles", "crowds"])
 @pytest.mark.parametrize("rest", ["0", "1"])
 def test_hot_coins_that_an_octet_leaves_open_are_finished(rest, one_in, tiny_blocks, monkeypatch):
@@ -146,7 +133,7 @@ def test_hot_coins_that_an_octet_leaves_open_are_finished(rest, one_in, tiny_blo
     monkeypatch.setattr(flips, "FEW", 0)
     scores = np.array([-50, -50, 0, -50, -1, -1, -50, -1])
     octets = [255, 93, 94, 95] if one_in == 1 else [255, 255, 93, 94, 255, 95]
-    source = Unlucky("".join(f"{octet:08b}" for octet in octets) + rest * 32)
+    source = Nobody("".join(f"{octet:08b}" for octet in octets) + rest * 32)
     heads = flip_long(gaps_of(scores, UNIT), source)
     expected = [2, 4, 5] if rest == "0" else [2, 4]
     assert heads.size == len(expected)
@@ -163,7 +150,7 @@ def test_few_hot_coins_are_finished_without_an_octet(rest, road, tiny_blocks, mo
     monkeypatch.setattr(flips, "MANY", 1)
     scores = np.array([-50, -50, 0, -50, -1, -1, -50, -1])
     words = [2**32 - 1, 1580030167, 1580030168, 1580030169]
-    source = Unlucky("".join(f"{word:032b}" for word in words) + rest * 32)
+    source = Nobody("".join(f"{word:032b}" for word in words) + rest * 32)
     heads = road(gaps_of(scores, UNIT), source)
     assert members(heads) == ([2, 4, 5] if rest == "0" else [2, 4])
     assert source.used == 32 * len(words) + 32
@@ -176,7 +163,7 @@ def test_many_hot_coins_begin_with_an_octet(many, few, monkeypatch):
     monkeypatch.setattr(flips, "FEW", few)
     scores = np.array([-50, 0, -1, -50, -1, -1, -1, -50])
     octets = [255, 93, 94, 95, 95] if many == 1 else [255, 255, 93, 255, 94, 95, 95, 255]
-    source = Unlucky("".join(f"{octet:08b}" for octet in octets) + "0" * 32)
+    source = Nobody("".join(f"{octet:08b}" for octet in octets) + "0" * 32)
     heads = flip_at_once(gaps_of(scores, UNIT), source)
     assert members(heads) == [1, 2, 4]
     assert source.used == 8 * len(octets) + 32
@@ -401,4 +388,4 @@ def test_each_block_has_its_maximum(size, kind, shift):
     values = np.random.default_rng(size).integers(0, 100, size)
     values = (values + (0 if kind is np.uint64 else shift)).astype(kind)
     expected = [values[start : start + BLOCK].max() for start in range(0, size, BLOCK)]
-    assert block_maxima(values).tolist() == expected
+    assert maxima_of_parts(values, BLOCK).tolist() == expected

@@ -12,7 +12,8 @@ from dpselect.mechanisms.permute_and_flip import choose_early, choose_head, choo
 from dpselect.selection import flips, gaps
 from dpselect.selection.gaps import Rate, RationalGaps, RowGaps, gaps_of
 from tests.reference import pmf_by_inclusion_exclusion, pmf_by_permutations, softmax_pmf
-from tests.seam import Refused, distribution, heads_probability
+from tests.seam import distribution, heads_probability
+from tests.selection.samplers import as_list, once
 
 pytestmark = pytest.mark.usefixtures("each_kernel")
 UNIT = Rate(Fraction(1))
@@ -43,10 +44,6 @@ def brute_force(losses):
     return pmf_by_permutations([heads_probability(loss) for loss in losses])
 
 
-def as_list(outcomes, size):
-    return [outcomes.get(candidate, Fraction(0)) for candidate in range(size)]
-
-
 @pytest.fixture
 def tiny_blocks(monkeypatch):
     """Blocks of two candidates, so that five make a long vector; returns a setter of what counts as a crowd."""
@@ -70,6 +67,11 @@ def test_the_two_lemmas_of_the_paper_agree():
         assert pmf_by_permutations(coins) == pmf_by_inclusion_exclusion(coins)
 
 
+def assert_exact(losses, kind, choose=choose_head):
+    outcomes = distribution(lambda draws: choose(contest(losses, kind), draws))
+    assert as_list(outcomes, len(losses)) == brute_force(losses)
+
+
 @pytest.mark.parametrize("few", [0, 512], ids=["octets first", "at once"])
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("losses", CASES)
@@ -78,15 +80,13 @@ def test_hot_and_cold_ones_of_short_vectors_are_exact(losses, kind, few, monkeyp
     for module in (gaps, flips):
         monkeypatch.setattr(module, "MANY", 1)
     monkeypatch.setattr(flips, "FEW", few)
-    outcomes = distribution(lambda draws: choose_head(contest(losses, kind), draws))
-    assert as_list(outcomes, len(losses)) == brute_force(losses)
+    assert_exact(losses, kind)
 
 
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("losses", CASES)
 def test_short_vectors_are_exact(losses, kind):
-    outcomes = distribution(lambda draws: choose_head(contest(losses, kind), draws))
-    assert as_list(outcomes, len(losses)) == brute_force(losses)
+    assert_exact(losses, kind)
 
 
 @pytest.mark.parametrize("one_in", [1, 1000], ids=["singles", "crowds"])
@@ -94,8 +94,7 @@ def test_short_vectors_are_exact(losses, kind):
 @pytest.mark.parametrize("losses", [case for case in CASES if len(case) > 2])
 def test_long_vectors_are_exact(losses, kind, one_in, tiny_blocks):
     tiny_blocks(one_in)
-    outcomes = distribution(lambda draws: choose_head(contest(losses, kind), draws))
-    assert as_list(outcomes, len(losses)) == brute_force(losses)
+    assert_exact(losses, kind)
 
 
 @pytest.mark.parametrize("very_long", [2, 2**22], ids=["by blocks", "of all"])
@@ -115,8 +114,7 @@ def test_a_list_of_hot_ones_at_any_depth_is_exact(
     listed = contest(losses, kind).listed()
     assert (listed is None) == (each_kernel == "plain")
     assert listed is None or listed.zeros == zeros
-    outcomes = distribution(lambda draws: choose_head(contest(losses, kind), draws))
-    assert as_list(outcomes, len(losses)) == brute_force(losses)
+    assert_exact(losses, kind)
 
 
 @pytest.mark.parametrize("visits", [0, 1, pytest.param(3, marks=pytest.mark.slow)])
@@ -129,22 +127,18 @@ def test_warm_candidates_that_are_flipped_when_visited_are_exact(losses, kind, v
     monkeypatch.setattr(flips, "_LARGE", 0)
     monkeypatch.setattr(flips, "_RUN", 1)
     assert flips.find_hot(contest(losses, kind)).warm
-    outcomes = distribution(lambda draws: choose_head(contest(losses, kind), draws))
-    assert as_list(outcomes, len(losses)) == brute_force(losses)
+    assert_exact(losses, kind)
 
 
 @pytest.mark.parametrize("steps", [0, 1, 2, 9])
 @pytest.mark.parametrize("losses", [case for case in CASES if len(case) < 5])
 def test_early_exit_is_exact(losses, steps, tiny_blocks):
-    outcomes = distribution(lambda draws: choose_early(contest(losses, np.int64), draws, steps))
-    assert as_list(outcomes, len(losses)) == brute_force(losses)
+    assert_exact(losses, np.int64, lambda contest, draws: choose_early(contest, draws, steps))
 
 
 def test_early_exit_is_exact_in_crowds(tiny_blocks):
     tiny_blocks(1000)
-    losses = [1, 0, 2, 1]
-    outcomes = distribution(lambda draws: choose_early(contest(losses, np.int64), draws, steps=2))
-    assert as_list(outcomes, len(losses)) == brute_force(losses)
+    assert_exact([1, 0, 2, 1], np.int64, lambda contest, draws: choose_early(contest, draws, steps=2))
 
 
 @pytest.mark.parametrize("many", [1, 5], ids=["hot ones listed", "all"])
@@ -158,31 +152,13 @@ def test_rows_are_exact_and_independent(many, monkeypatch):
         assert outcomes.get(pair, 0) == brute_force(first)[pair[0]] * brute_force(second)[pair[1]]
 
 
-def one_round(choose):
-    """A run of a rejection sampler that stops when it would propose again."""
-
-    def run(draws):
-        propose, rounds = draws.indices_below, []
-
-        def once(bound, tries):
-            rounds.append(bound)
-            if len(rounds) > 1:
-                raise Refused
-            return propose(bound, tries)
-
-        draws.indices_below = once
-        return choose(draws)
-
-    return run
-
-
 @pytest.mark.parametrize("batch", [1, 2])
 @pytest.mark.parametrize("losses", [case for case in CASES if len(case) < 5])
 def test_rejection_is_exactly_the_softmax(losses, batch):
     def choose(draws):
         return choose_by_rejection(contest(losses, np.int64), draws, batch)
 
-    outcomes = distribution(one_round(choose))
+    outcomes = distribution(once(choose, "indices_below"))
     assert as_list(outcomes, len(losses)) == softmax_pmf([heads_probability(loss) for loss in losses])
 
 
@@ -196,5 +172,5 @@ def test_the_envelope_is_exactly_the_softmax(losses, one_in, tiny_blocks):
     def choose(draws):
         return choose_by_envelope(contest(losses, np.float64), draws, batch=1)
 
-    outcomes = distribution(one_round(choose))
+    outcomes = distribution(once(choose, "indices_below"))
     assert as_list(outcomes, len(losses)) == softmax_pmf([heads_probability(loss) for loss in losses])

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpselect.errors import InvalidType, InvalidValue
+from dpselect.mechanisms.unlisted import Finding
 from dpselect.selection.draws import Draws
-from dpselect.selection.finding import Finding
 from tests.seam import BitsExhausted, ScriptedBits
 from tests.statistical.goodness import assert_fits, assert_rejected
 

@@ -13,17 +13,14 @@ from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, error
 from dpselect.analysis import expected_evaluations
 from dpselect.mechanisms.exponential import choose_by_exponents
 from dpselect.selection.draws import Draws
-from dpselect.selection.lazy import flip_lazily, reject_lazily
+from dpselect.selection.proposals import flip_lazily, reject_lazily
 from tests.reference import pmf_by_permutations, softmax_pmf
 from tests.seam import Refused, distribution, heads_probability
+from tests.selection.samplers import as_list
 from tests.statistical.goodness import assert_fits, assert_rejected
 
 CASES = [[0], [0, 0], [0, 1], [3, 0, 3], [0, 7, 1], [2, 0, 1, 0], [1, 0, 2, 1]]
 LAZY = [PermuteAndFlip, ExponentialMechanism]
-
-
-def as_list(outcomes, size):
-    return [outcomes.get(candidate, Fraction(0)) for candidate in range(size)]
 
 
 @pytest.mark.parametrize("above", [0, 1, 4], ids=["attained", "one above", "four above"])

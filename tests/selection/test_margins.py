@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import random
 from collections import Counter, defaultdict
 from fractions import Fraction
 
@@ -11,21 +10,16 @@ import pytest
 from flint import arb, ctx, fmpq, fmpz
 
 from dpselect import ExponentialMechanism, PermuteAndFlip
-from dpselect.selection.arrivals import Arrival, Tick
 from dpselect.selection.draws import Draws
 from dpselect.selection.gaps import Rate
-from dpselect.selection.margins import LogFactorials, MarginRun, MarginRuns
+from dpselect.selection.races import Arrival, Tick
+from dpselect.selection.sets import LogFactorials, MarginRun, MarginRuns
 from tests import reference
 from tests.reference import ball
 from tests.seam import ScriptedBits, distribution
+from tests.selection.samplers import FILL, Nobody, Surviving, margin, sets_of, slow
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.watchdog import at_once
-
-FILL = random.SystemRandom()
-
-
-def slow(*values):
-    return pytest.param(*values, marks=pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True)
@@ -46,16 +40,6 @@ def all_runs(runs):
     found = [MarginRun(k, None) for k in range(runs._lo, runs._hi + 1)]
     places = itertools.product(range(runs._hi), range(runs._first, runs._counts.size))
     return [*found, *(run for run in itertools.starmap(MarginRun, places) if runs.exact(run)[1])]
-
-
-def margin(ranked, chosen):
-    """The definition."""
-    return min(ranked[i] for i in chosen) - max(x for i, x in enumerate(ranked) if i not in chosen)
-
-
-def sets_of(ranked, interval):
-    sizes = range(interval[0], interval[1] + 1)
-    return itertools.chain.from_iterable(itertools.combinations(range(len(ranked)), k) for k in sizes)
 
 
 def run_of(ranked, chosen):
@@ -79,7 +63,7 @@ def patterns(size):
 def assert_runs_are_those_of_brute_force(ranked, interval):
     runs = margin_runs(ranked, interval, Fraction(2, 3))
     grouped = defaultdict(list)
-    for chosen in sets_of(ranked, interval):
+    for chosen in sets_of(len(ranked), range(interval[0], interval[1] + 1)):
         grouped[run_of(ranked, chosen)].append(margin(ranked, chosen))
     best = max(itertools.chain.from_iterable(grouped.values()))
     expected = {run: (Fraction(2, 3) * (best - margins[0]), len(margins)) for run, margins in grouped.items()}
@@ -212,20 +196,6 @@ def test_classes_that_hardly_matter_are_enclosed():
 # Which runs are read.
 
 
-class Surviving(Draws):
-    """Every run survives its zeros."""
-
-    def survivors(self, count, zeros):
-        return np.arange(count)
-
-
-class Nobody(ScriptedBits):
-    """No run survives."""
-
-    def survivors(self, count, zeros):
-        return np.empty(0, np.int64)
-
-
 @pytest.mark.parametrize("kind", [Arrival, Tick])
 @pytest.mark.parametrize("rate", ["1/100", 1, 7, Fraction("1e-400"), Fraction("1e400")], ids=str)
 @pytest.mark.parametrize("interval", [(1, 1), (3, 3), (7, 7), (2, 6)], ids=str)
@@ -307,7 +277,7 @@ def test_equal_words_of_equal_runs_are_settled_by_more_bits():
 )
 def test_members_are_uniform_exactly(ranked, interval):
     grouped = defaultdict(set)
-    for chosen in sets_of(ranked, interval):
+    for chosen in sets_of(len(ranked), range(interval[0], interval[1] + 1)):
         grouped[run_of(ranked, chosen)].add(chosen)
     runs = margin_runs(ranked, interval)
     for run, members in grouped.items():
@@ -336,64 +306,7 @@ def test_members_of_a_run_have_its_margin(size, interval):
 # Statistics.
 
 
-def law_over_sets(counts, interval, rate, pmf):
-    """The probability of each set, from that of a candidate among candidates."""
-    chosen = list(sets_of(counts, interval))
-    margins = [margin(counts, own) for own in chosen]
-    probabilities = pmf([Fraction(rate) * (max(margins) - own) for own in margins])
-    return dict(zip(chosen, map(float, probabilities), strict=True))
-
-
-LAWS = {PermuteAndFlip: reference.flip_pmf_in_balls, ExponentialMechanism: reference.softmax_in_balls}
-STATISTICS = {
-    "plain": ([1, 6, 3, 0], 2, 1),
-    "ties": ([4, 4, 4, 1, 1], 2, 1),
-    "an interval": ([9, 1, 7, 2], (1, 3), "1/2"),
-    "zeros": ([0, 0, 4, 0], 1, 1),
-    "all zeros but one left out": ([3, 0, 3, 3], 3, 1),
-    "large counts": ([2**61, 2**61 - 2, 2**61 - 5, 2**61 - 5], 2, 1),
-}
-
-
-@pytest.mark.parametrize("kind", LAWS)
-@pytest.mark.parametrize(
-    "case", [slow("plain"), "ties", "an interval", slow("zeros"), slow("all zeros but one left out"), "large counts"]
-)
-def test_draws_fit_and_those_of_another_rate_do_not(case, kind):
-    counts, k, epsilon = STATISTICS[case]
-    interval = k if isinstance(k, tuple) else (k, k)
-    mechanism, draws = kind(epsilon, score_range=1), 1_000
-    found = Counter(tuple(mechanism.select_margin(counts, k)) for _ in range(draws))
-    right, wrong = (law_over_sets(counts, interval, rate, LAWS[kind]) for rate in (mechanism.rate, 0))
-    drawn = [found[chosen] for chosen in right]
-    assert sum(drawn) == draws
-    assert_fits(drawn, list(right.values()))
-    assert_rejected(drawn, list(wrong.values()), truth=list(right.values()))
-
-
-@pytest.mark.parametrize("kind", LAWS)
-def test_either_law_is_told_from_the_other(kind):
-    """Whether the best set is chosen, among many that are a little worse."""
-    counts, draws = [9, 9, 5, 4, 4, 4], 2_500
-    [other] = set(LAWS) - {kind}
-    mechanism = kind(1, score_range=3)
-    right, wrong = (law_over_sets(counts, (2, 2), mechanism.rate, LAWS[own])[0, 1] for own in (kind, other))
-    best = sum(mechanism.select_margin(counts, 2) == [0, 1] for _ in range(draws))
-    assert_fits([best, draws - best], [right, 1 - right])
-    assert_rejected([best, draws - best], [wrong, 1 - wrong], truth=[right, 1 - right])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", LAWS)
-def test_runs_have_the_law_of_the_candidates_they_stand_for(kind):
-    counts, lengths, draws = [0, 5, 3], [2, 1, 2], 800
-    expanded = np.repeat(counts, lengths).tolist()
-    mechanism = kind(1, score_range=1)
-    found = Counter(tuple(mechanism.select_margin(counts, (2, 3), lengths=lengths)) for _ in range(draws))
-    right, wrong = (law_over_sets(expanded, (2, 3), rate, LAWS[kind]) for rate in (mechanism.rate, 0))
-    drawn = [found[chosen] for chosen in right]
-    assert_fits(drawn, list(right.values()))
-    assert_rejected(drawn, list(wrong.values()), truth=list(right.values()))
+LAWS = [PermuteAndFlip, ExponentialMechanism]
 
 
 @pytest.mark.parametrize("kind", LAWS)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dpselect.errors import InvalidValue
 from dpselect.selection.draws import Draws
 from dpselect.selection.sets import WORD_BITS, odds_coin, odds_coins, word_bounds
-from tests.seam import BitsExhausted, ScriptedBits
+from tests.seam import ScriptedBits
 from tests.statistical.goodness import assert_fits, assert_rejected
 
 GAPS = [
@@ -28,7 +28,6 @@ GAPS = [
     Fraction(10**6),
     Fraction(10**400),
 ]
-NAMED = pytest.mark.parametrize("gap", GAPS, ids=lambda gap: f"{float(min(gap, Fraction(10**300))):.3g}")
 
 
 def probability(gap: Fraction) -> arb:
@@ -65,31 +64,6 @@ class Batch:
         return self._exact[index]
 
 
-@NAMED
-@pytest.mark.parametrize("depth", [0, 1, 8, 16, 32, 48, 64, 200])
-def test_only_one_prefix_is_undecided(gap, depth):
-    """Below floor(2**k / (1 + exp(g))) is heads, above is tails, without another bit; the floor asks for more."""
-    boundary, empty = true_floor(gap, depth), ScriptedBits("")
-    if boundary > 0:
-        assert odds_coin(gap, empty, boundary - 1, depth) is True
-        assert odds_coin(gap, empty, 0, depth) is True
-    if boundary + 1 < 2**depth:
-        assert odds_coin(gap, empty, boundary + 1, depth) is False
-        assert odds_coin(gap, empty, 2**depth - 1, depth) is False
-    with pytest.raises(BitsExhausted):
-        odds_coin(gap, empty, boundary, depth)
-
-
-@NAMED
-@pytest.mark.parametrize("agreeing", [0, 1, 5, 31, 32, 33, 64, 150])
-def test_the_other_bit_forces_the_decision(gap, agreeing):
-    """Follow the binary expansion of the probability, then take the other bit: a one where it has a zero is tails."""
-    expansion = true_floor(gap, agreeing + 1)
-    other = expansion ^ 1
-    for rest in ("0" * 64, "1" * 64):
-        assert odds_coin(gap, ScriptedBits(binary(other, agreeing + 1) + rest)) is (other < expansion)
-
-
 @pytest.mark.parametrize("depth", [1, 2, 16, 48, 100])
 def test_without_a_gap_the_first_bit_decides(depth):
     half = 2 ** (depth - 1)
@@ -99,12 +73,6 @@ def test_without_a_gap_the_first_bit_decides(depth):
         source = ScriptedBits(bit + "01" * 16)
         assert odds_coin(Fraction(0), source) is is_head
         assert source.used == 32
-
-
-def test_a_dry_source_never_decides():
-    gap = Fraction(1, 3)
-    with pytest.raises(BitsExhausted):
-        odds_coin(gap, ScriptedBits(binary(true_floor(gap, 320), 320)))
 
 
 def test_a_negative_gap_is_refused_at_once():
@@ -199,31 +167,6 @@ def test_coins_behind_many_zeros_are_right(zeros, doubt):
             if 0 <= word < 2**32:
                 [flag] = odds_coins(Batch([gap], doubt), 0, zeros, ScriptedBits(binary(word, 32) + binary(more, 32)))
                 assert flag == (word << 32 | more < deeper)
-
-
-@pytest.mark.parametrize("depth", [0, 8, 16, 20])
-@pytest.mark.parametrize("gap", [Fraction(1, 3), Fraction(1), Fraction(5)])
-def test_the_boundary_word_itself_is_left_to_further_bits(gap, depth):
-    """In the one cell that holds the probability the next bits decide: zeros are heads, ones are tails."""
-    boundary = true_floor(gap, depth + 32)
-    prefix = np.array([boundary >> 32], np.uint64) if depth else 0
-    word = binary(boundary & 0xFFFFFFFF, 32)
-    assert odds_coins(Batch([gap]), prefix, depth, ScriptedBits(word + "0" * 32))[0]
-    assert not odds_coins(Batch([gap]), prefix, depth, ScriptedBits(word + "1" * 32))[0]
-    with pytest.raises(BitsExhausted):
-        odds_coins(Batch([gap]), prefix, depth, ScriptedBits(word))
-
-
-@pytest.mark.parametrize("depth", [0, 8, 16, 20])
-@pytest.mark.parametrize("gap", [Fraction(1, 3), Fraction(1), Fraction(5)])
-def test_the_exact_coin_knows_all_bits_of_the_floats(gap, depth):
-    """Floats that doubt everything hand over every bit: next to the boundary no further one is asked for."""
-    boundary = true_floor(gap, depth + 32)
-    for word, is_head in ((boundary - 1, True), (boundary + 1, False)):
-        prefix = np.array([word >> 32], np.uint64) if depth else 0
-        batch = Batch([gap], math.inf)
-        assert odds_coins(batch, prefix, depth, ScriptedBits(binary(word & 0xFFFFFFFF, 32)))[0] == is_head
-        assert batch.asked == [0]
 
 
 def test_only_those_in_doubt_are_decided_exactly():

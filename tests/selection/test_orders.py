@@ -15,22 +15,18 @@ from numpy.polynomial import Polynomial
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 from dpselect._scores import as_vector
 from dpselect.selection import races as orders
-from dpselect.selection.arrivals import DEPTH, Arrival, Tick, TwoSided
 from dpselect.selection.draws import Draws
 from dpselect.selection.gaps import Rate, gaps_of
-from dpselect.selection.races import choose_in_order
+from dpselect.selection.races import DEPTH, Arrival, Tick, TwoSided, choose_in_order
 from tests.seam import ScriptedBits, distribution
-from tests.selection.test_runs import COLD, NOBODY, random_bits, shares_by_integral, survivor
+from tests.selection.samplers import assert_drawn, random_bits, slow
+from tests.selection.test_runs import COLD, NOBODY, shares_by_integral, survivor
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.watchdog import at_once
 
 KINDS = [Arrival, Tick, TwoSided]
 MECHANISMS = {Arrival: PermuteAndFlip, Tick: ExponentialMechanism, TwoSided: ReportNoisyMax}
 UNIT = Rate(Fraction(1))
-
-
-def slow(*values):
-    return pytest.param(*values, marks=pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True)
@@ -338,16 +334,12 @@ DRAWS = 1_500
 def test_draws_fit_and_those_of_another_rate_do_not(case, kind):
     scores, k, epsilon = STATISTICS[case]
     mechanism = MECHANISMS[kind](epsilon, score_range=1)
-    found = Counter(tuple(mechanism.select_order(scores, k)) for _ in range(DRAWS))
 
     def law(rate):
         return LAWS[kind]([float(round(rate * 256 * (max(scores) - Fraction(s)))) / 256 for s in scores], k)
 
-    right, wrong = law(mechanism.rate), law(mechanism.rate / 4)
-    counts = [found[order] for order in right]
-    assert sum(counts) == DRAWS
-    assert_fits(counts, list(right.values()))
-    assert_rejected(counts, list(wrong.values()), truth=list(right.values()))
+    laws = law(mechanism.rate), law(mechanism.rate / 4)
+    assert_drawn(lambda: tuple(mechanism.select_order(scores, k)), DRAWS, *laws)
 
 
 @pytest.mark.parametrize("kind", [Arrival, slow(Tick), slow(TwoSided)])
@@ -409,22 +401,17 @@ def test_a_long_run_has_the_law_of_its_candidates(kind, length, gap):
 def test_runs_have_the_law_of_the_candidates_they_stand_for(kind):
     scores, lengths, k = [2, 0, 1], [1, 2, 2], 2
     mechanism = MECHANISMS[kind](1, score_range=1)
-    found = Counter(tuple(mechanism.select_order(scores, k, lengths=lengths)) for _ in range(DRAWS))
-    right, wrong = (LAWS[kind]([rate * e for e in (0, 2, 2, 1, 1)], k) for rate in (1, 0))
-    counts = [found[order] for order in right]
-    assert_fits(counts, list(right.values()))
-    assert_rejected(counts, list(wrong.values()), truth=list(right.values()))
+    laws = (LAWS[kind]([rate * e for e in (0, 2, 2, 1, 1)], k) for rate in (1, 0))
+    assert_drawn(lambda: tuple(mechanism.select_order(scores, k, lengths=lengths)), DRAWS, *laws)
 
 
 def test_draws_stay_right_where_floats_doubt(monkeypatch):
     """With a margin of a fifth the exact order decides often."""
-    monkeypatch.setattr("dpselect.selection.arrivals.MARGIN", 0.2)
+    monkeypatch.setattr("dpselect.selection.races.MARGIN", 0.2)
     for kind in KINDS:
         mechanism = MECHANISMS[kind](1, score_range=1)
-        found = Counter(tuple(mechanism.select_order([2, 0, 1], 2)) for _ in range(600))
-        right, wrong = (LAWS[kind](exponents, 2) for exponents in ([0, 2, 1], [0, 0, 0]))
-        assert_fits([found[order] for order in right], list(right.values()))
-        assert_rejected([found[order] for order in right], list(wrong.values()), truth=list(right.values()))
+        laws = (LAWS[kind](exponents, 2) for exponents in ([0, 2, 1], [0, 0, 0]))
+        assert_drawn(lambda own=mechanism: tuple(own.select_order([2, 0, 1], 2)), 600, *laws)
 
 
 # Everything ends.
@@ -451,6 +438,6 @@ def test_all_candidates_can_be_put_in_order(kind):
 
 
 def test_clusters_are_what_overlaps():
-    low, high = np.array([-np.inf, 0.0, 1.0, 2.0, 5.0]), np.array([0.5, 0.2, 2.5, 3.0, np.inf])
-    assert [(part.start, part.stop) for part in orders._clusters(low, high)] == [(0, 2), (2, 4), (4, 5)]
-    assert [(part.start, part.stop) for part in orders._clusters(low[:1], high[:1])] == [(0, 1)]
+    brackets = dict(enumerate([(-math.inf, 0.5), (0.0, 0.2), (1.0, 2.5), (2.0, 3.0), (5.0, math.inf)]))
+    assert list(orders._clusters(brackets)) == [[0, 1], [2, 3], [4]]
+    assert list(orders._clusters({3: brackets[0]})) == [[3]]

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpselect.selection import discrete as run_counts
-from dpselect.selection.discrete import rational_coin, truncated_negative_binomial
-from dpselect.selection.draws import Draws
+from dpselect.selection import draws as run_counts
+from dpselect.selection.draws import Draws, rational_coin, truncated_negative_binomial
 from tests.seam import BranchingDraws, ScriptedBits
 from tests.statistical.goodness import assert_fits, assert_rejected
 

@@ -1,7 +1,6 @@
 """Runs of equal scores: exactly the distribution of the plain mechanism on the expanded candidates."""
 
 import math
-import random
 from fractions import Fraction
 from itertools import pairwise, product
 
@@ -11,16 +10,15 @@ from flint import acb, arb, ctx, fmpq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpselect import PermuteAndFlip
+from dpselect import ExponentialMechanism, PermuteAndFlip
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.selection.draws import Draws
 from dpselect.selection.gaps import Rate, gaps_of
-from dpselect.selection.races import _total, _warm_runs, choose_in_runs, without_empty
+from dpselect.selection.races import _warm_runs, choose_in_runs, total_of, without_empty
 from tests import reference
 from tests.seam import ScriptedBits
+from tests.selection.samplers import Nobody, Surviving, random_bits
 from tests.statistical.goodness import assert_fits, assert_rejected
 
-FILL = random.SystemRandom()
 COLD = 8  # bits that are zero in V of a cold run
 
 
@@ -28,10 +26,6 @@ COLD = 8  # bits that are zero in V of a cold run
 def skips(monkeypatch):
     """Which runs survive is drawn by skips, as the scripts have it, and not by octets, though runs are few."""
     monkeypatch.setattr("dpselect.selection.draws._DIRECT", 0)
-
-
-def random_bits(count):
-    return format(FILL.getrandbits(count), f"0{count}b") if count else ""
 
 
 # Exact probabilities: every cell of the first bits of all V, and who wins in it whatever the other bits are.
@@ -186,20 +180,6 @@ def test_runs_are_cold_only_if_they_rarely_have_a_head(length):
     assert all(heads[i] > 2.0**-COLD / 8 for i in warm.tolist())
 
 
-class Nobody(Draws):
-    """No cold run survives."""
-
-    def survivors(self, count, zeros):
-        return np.empty(0, np.int64)
-
-
-class Surviving(Draws):
-    """Every run survives its zeros."""
-
-    def survivors(self, count, zeros):
-        return np.arange(count)
-
-
 def test_every_run_is_in_the_contest_once():
     """(1 + 8) ln 2 = 6.2 for runs of one: gaps up to 6 are hot, also one just at the floor, and those from 7 cold."""
     gaps = gaps_of(np.array([0, -6, -7, -5, -100, -6]), Rate(Fraction(1)))
@@ -294,7 +274,7 @@ def test_draws_fit_and_those_of_another_rate_do_not(case):
 
 def test_draws_stay_right_when_the_filter_doubts(monkeypatch):
     """With a margin of a fifth the exact contest decides often."""
-    monkeypatch.setattr("dpselect.selection.arrivals.MARGIN", 0.2)
+    monkeypatch.setattr("dpselect.selection.races.MARGIN", 0.2)
     mechanism, (scores, lengths, _) = PermuteAndFlip(1), STATISTICS["hot"]
     found, _ = cells([mechanism.select_runs(scores, lengths) for _ in range(1_500)], lengths)
     parts = [h / m for m in lengths for h in (m // 2, m - m // 2)]
@@ -303,24 +283,21 @@ def test_draws_stay_right_when_the_filter_doubts(monkeypatch):
     assert_rejected(found, wrong, truth=right)
 
 
-def test_low_halves_that_carry_are_added():
-    lengths = np.array([2**32 - 1] * 3 + [2**33 + 1], np.uint64)
-    assert _total(lengths) == sum(lengths.tolist())
-
-
 def test_sums_of_lengths_are_exact():
-    lengths = np.array([2**64 - 1] * 5 + [1, 0, 2**63], np.uint64)
-    assert _total(lengths) == sum(map(int, lengths))
-    assert _total(lengths[:0]) == 0
-    assert PermuteAndFlip(1).select_runs([0, 0, 10**6], [2**64 - 1, 2**64 - 1, 1]) == 2 * (2**64 - 1)
+    for lengths in ([2**64 - 1] * 5 + [1, 0, 2**63], [2**32 - 1] * 3 + [2**33 + 1], [2**64 - 1] * 8, []):
+        assert total_of(np.array(lengths, np.uint64)) == sum(lengths)
 
 
-@settings(max_examples=200)
+BOTH = pytest.mark.parametrize("kind", [PermuteAndFlip, ExponentialMechanism])
+
+
+@BOTH
+@settings(max_examples=200, deadline=None)
 @given(
     runs=st.lists(
         st.tuples(
             st.integers(-(2**70), 2**70) | st.fractions() | st.floats(allow_nan=False, allow_infinity=False),
-            st.integers(0, 2**64 - 1) | st.integers(0, 3),
+            st.integers(0, 10**500) | st.integers(0, 2**64) | st.integers(0, 3),
         ),
         min_size=1,
         max_size=20,
@@ -328,44 +305,52 @@ def test_sums_of_lengths_are_exact():
     epsilon=st.floats(min_value=5e-324, allow_infinity=False) | st.fractions(min_value="1/1000000"),
     monotonic=st.booleans(),
 )
-def test_positions_are_in_range(runs, epsilon, monotonic):
+def test_positions_are_in_range(kind, runs, epsilon, monotonic):
     scores, lengths = zip(*runs, strict=True)
-    position = PermuteAndFlip(epsilon, monotonic=monotonic).select_runs(scores, lengths)
+    position = kind(epsilon, monotonic=monotonic).select_runs(scores, lengths)
     assert 0 <= position < sum(lengths)
 
 
+COUNTS = InvalidValue, "lengths must have one length for each score"
+NEGATIVE = InvalidValue, "lengths must be >= 0"
+WHOLE = InvalidType, "lengths must be whole numbers: give"
+FINITE = InvalidValue, "scores must be finite"
+
+
+@BOTH
 @pytest.mark.parametrize(
-    ("scores", "lengths", "error", "words"),
+    ("scores", "lengths", "error"),
     [
-        ([], [], InvalidValue, "scores must have at least one candidate"),
-        ([1], [], InvalidValue, "lengths must have one length for each score"),
-        ([1, 2], [1], InvalidValue, "lengths must have one length for each score"),
-        ([1], [0], InvalidValue, "lengths must be >= 0 and not all zero"),
-        ([1, 2], [1, -1], InvalidValue, "lengths must be >= 0"),
-        ([1], [1.0], InvalidType, "lengths must be whole numbers"),
-        ([1], [Fraction(1, 2)], InvalidType, "lengths must be whole numbers"),
-        ([1], [math.nan], InvalidType, "lengths must be whole numbers"),
-        ([1], [None], InvalidType, "lengths must be whole numbers"),
-        ([1], None, InvalidType, "lengths must be whole numbers"),
-        ([1], 1, InvalidType, "lengths must be whole numbers"),
-        ([1], "1", InvalidType, "lengths must be whole numbers"),
-        ([1], [[1]], InvalidType, "lengths must be whole numbers"),
-        ([math.nan], [1], InvalidValue, "scores must be finite"),
-        ([1.0, math.inf], [1, 1], InvalidValue, "scores must be finite"),
-        ([None], [1], InvalidValue, "scores must be finite"),
-        ("1", [1], InvalidType, "scores must be one-dimensional"),
-        ([[1]], [1], InvalidValue, "scores must be one-dimensional"),
+        ([], [], (InvalidValue, "scores must have at least one candidate")),
+        *(([1] * n, lengths, COUNTS) for n, lengths in ((1, []), (2, [1]), (2, [2**70]))),
+        ([1], [0], (InvalidValue, "lengths must be >= 0 and not all zero")),
+        *(([1, 2], lengths, NEGATIVE) for lengths in ([1, -1], [2**70, -1], [10**500, -1])),
+        *(([1], lengths, WHOLE) for lengths in ([1.0], [1e300], [Fraction(1, 2)], [math.nan], [None], None, 1, "1")),
+        *(([1], lengths, WHOLE) for lengths in ([[1]], np.array([[10**500]], object))),
+        *(([1, 2], [2**70, odd], WHOLE) for odd in (1.0, Fraction(1, 2), None, "1")),
+        *(([1, 2], lengths, WHOLE) for lengths in ([-(10**500), 1], np.array([2**70, 1.5], object))),
+        *((scores, [1] * len(scores), FINITE) for scores in ([math.nan], [1.0, math.inf], [None])),
+        ("1", [1], (InvalidType, "scores must be one-dimensional")),
+        ([[1]], [1], (InvalidValue, "scores must be one-dimensional")),
     ],
 )
-def test_bad_input_is_refused(scores, lengths, error, words):
-    with pytest.raises(error, match=words):
-        PermuteAndFlip(1).select_runs(scores, lengths)
+def test_bad_input_is_refused(kind, scores, lengths, error):
+    for options in ({}, {"steady": True}) if kind.has_steady else ({},):
+        with pytest.raises(error[0], match=error[1]):
+            kind(1).select_runs(scores, lengths, **options)
 
 
-def test_lengths_may_be_arrays_of_any_integers():
-    for dtype in (np.int8, np.uint8, np.int64, np.uint64, bool):
-        assert PermuteAndFlip(1).select_runs(np.array([0, 10**6]), np.array([1, 1], dtype)) == 1
-    assert PermuteAndFlip(1).select_runs([0.0, 1e6], range(1, 3)) in (1, 2)
+@BOTH
+def test_lengths_are_read_in_every_form(kind):
+    for dtype in (np.int8, np.uint8, np.int64, np.uint64, bool, object):
+        assert kind(1).select_runs(np.array([0, 10**6]), np.array([1, 1], dtype)) == 1
+    assert kind(1).select_runs([0.0, 1e6], range(1, 3)) in (1, 2)
+    assert kind(1).select_runs([10**6, 0, -(10**6)], range(3)) == 0
+    assert 0 <= kind(1).select_runs([0, 1, 0], [10**5000, 1, 2]) < 10**5000 + 3, "more digits than Python prints"
+    for made in (list, tuple, lambda lengths: np.array(lengths, object)):
+        assert kind(1).select_runs([10**6, 0, -(10**6)], made([0, 10**500, 0])) < 10**500
+        for one in (True, np.int8(1)):
+            assert kind(1).select_runs([0, 10**6], made([2**70, one])) == 2**70
 
 
 # Lengths that no machine word holds.
@@ -389,21 +374,16 @@ def shares_in_balls(lengths, exponents):
         return [share(own) for own in range(len(lengths))]
 
 
-def share_of_one(length, exponent):
-    """A single best candidate against a run: the integral has a closed form."""
-    with ctx.workprec(500 + 4 * length.bit_length()):
-        p = (-arb(fmpq(exponent.numerator, exponent.denominator))).exp()
-        return float((1 - (1 - p) ** (length + 1)) / (p * (length + 1)))
-
-
 def test_the_rigorous_integral_is_that_of_the_expanded_vector():
     for scores, lengths in CASES.values():
         exponents = [RATE * (max(scores) - Fraction(s)) for s in scores]
         found = shares_in_balls(lengths, exponents)
         assert found == pytest.approx(exact_shares(list(map(Fraction, scores)), lengths, RATE), rel=1e-9)
-    for length, exponent in ((10**500, Fraction(1151)), (2**70, Fraction(48))):
-        found = shares_in_balls([1, length], [Fraction(0), exponent])
-        assert found[0] == pytest.approx(share_of_one(length, exponent), rel=1e-9)
+    for length, exponent in ((10**500, Fraction(1151)), (2**70, Fraction(48))):  # then there is a closed form
+        with ctx.workprec(500 + 4 * length.bit_length()):
+            p = (-arb(fmpq(exponent.numerator, exponent.denominator))).exp()
+            alone = float((1 - (1 - p) ** (length + 1)) / (p * (length + 1)))
+        assert shares_in_balls([1, length], [Fraction(0), exponent])[0] == pytest.approx(alone, rel=1e-9)
 
 
 # Scores of runs at the rate 1, and their lengths.
@@ -463,7 +443,7 @@ def test_the_kernel_picks_the_winner_of_every_cell_of_long_runs(scores, lengths,
 @pytest.mark.parametrize("length", [2**64, 2**70, 10**500], ids=int.bit_length)
 def test_long_runs_are_cold_only_if_they_rarely_have_a_head(length):
     scores = np.arange(0, -4000, -1)
-    warm, zeros = _warm_runs(gaps_of(scores, Rate(RATE)), np.full(4000, length, object), Nobody())
+    warm, zeros = _warm_runs(gaps_of(scores, Rate(RATE)), np.full(4000, length, object), Nobody(""))
     assert not zeros.any()
     logs = [math.log(length) + float(RATE) * score + COLD * math.log(2) for score in scores.tolist()]
     assert all(logs[i] < 0 for i in set(range(4000)) - set(warm.tolist()))
@@ -478,27 +458,3 @@ def test_members_of_long_runs_are_uniform():
     counts = np.bincount([4 * position // length for position in found], minlength=4)
     assert_fits(counts, [1 / 4] * 4)
     assert_rejected(counts, [0.55, 0.15, 0.15, 0.15], truth=[1 / 4] * 4)
-
-
-@pytest.mark.parametrize(
-    ("lengths", "error", "words"),
-    [
-        ([2**70, -1], InvalidValue, "lengths must be >= 0"),
-        ([2**70], InvalidValue, "lengths must have one length for each score"),
-        ([2**70, 1.0], InvalidType, "lengths must be whole numbers"),
-        ([2**70, Fraction(1, 2)], InvalidType, "lengths must be whole numbers"),
-        ([2**70, None], InvalidType, "lengths must be whole numbers"),
-        ([2**70, "1"], InvalidType, "lengths must be whole numbers"),
-        (np.array([2**70, 1.5], object), InvalidType, "lengths must be whole numbers"),
-    ],
-)
-def test_bad_lengths_next_to_long_ones_are_refused(lengths, error, words):
-    for steady in (False, True):
-        with pytest.raises(error, match=words):
-            PermuteAndFlip(1).select_runs([0, 0], lengths, steady=steady)
-
-
-def test_long_lengths_may_be_lists_tuples_and_objects():
-    for made in (list, tuple, lambda lengths: np.array(lengths, object)):
-        assert PermuteAndFlip(1).select_runs([0, 10**6], made([2**70, True])) == 2**70
-        assert PermuteAndFlip(1).select_runs([0, 10**6], made([2**70, np.int8(1)]), steady=True) == 2**70

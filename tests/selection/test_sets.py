@@ -21,12 +21,9 @@ from dpselect.selection.sets import Tries, choose_set, choose_set_by_waiting, od
 from tests import reference
 from tests.reference import ball
 from tests.seam import BranchingDraws, Refused, ScriptedBits, distribution, heads_probability
+from tests.selection.samplers import slow
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.watchdog import at_once
-
-
-def slow(*values):
-    return pytest.param(*values, marks=pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True)
@@ -494,72 +491,7 @@ def test_every_member_is_in_one_tier_and_its_upsets_have_as_many_zeros(length, m
 # Statistics.
 
 
-def law_over_sets(scores, k, rate, pmf):
-    """The probability of each k-set, from that of a candidate among candidates."""
-    chosen = list(itertools.combinations(range(len(scores)), k))
-    exact = [Fraction(score) for score in scores]
-    sums = [sum(exact[i] for i in own) for own in chosen]
-    probabilities = pmf([rate * (max(sums) - own) for own in sums])
-    return dict(zip(chosen, map(float, probabilities), strict=True))
-
-
-STATISTICS = {
-    "plain": ([5, 3, 2, 0, 1], 2, 1),
-    "ties": ([1, 1, 1, 0, 0], 3, "3/2"),
-    "most": ([3, 1, 2, 0, 0], 4, 1),
-    "one": ([0, 2, 1, 2], 1, 2),
-    "fractions": ([Fraction(1, 3), Fraction(-2, 7), Fraction(10**20, 10**20 + 1), 0], 2, 2),
-    "floats": ([0.25, -0.5, 1e-300, 3.5, 3.25], 3, 1),
-    "far from the best": ([2**62, 2, 1, 0, 0], 3, 1),
-}
-LAWS = {PermuteAndFlip: reference.flip_pmf_in_balls, ExponentialMechanism: reference.softmax_in_balls}
-DRAWS = 700
-
-
-@pytest.mark.parametrize("kind", LAWS)
-@pytest.mark.parametrize(
-    "case", [slow("plain"), "ties", slow("most"), "one", slow("fractions"), "floats", "far from the best"]
-)
-def test_draws_fit_and_those_of_another_rate_do_not(case, kind):
-    scores, k, epsilon = STATISTICS[case]
-    mechanism = kind(epsilon, score_range=1)
-    right = law_over_sets(scores, k, mechanism.rate, LAWS[kind])
-    found = [tuple(mechanism.select_set(scores, k)) for _ in range(DRAWS)]
-    counts = [found.count(chosen) for chosen in right]
-    assert sum(counts) == DRAWS
-    assert_fits(counts, list(right.values()))
-    wrong = law_over_sets(scores, k, mechanism.rate / 4, LAWS[kind])
-    assert_rejected(counts, list(wrong.values()), truth=list(right.values()))
-
-
-@pytest.mark.parametrize("kind", LAWS)
-def test_either_law_is_told_from_the_other(kind):
-    """One good set and many that are a little worse: half of the exponential mechanism's error."""
-    scores, k, draws = [5, 5, 0, 0, 0, 0, 0], 2, 3_000
-    [other] = set(LAWS) - {kind}
-    mechanism = kind(1, score_range=2)
-    right, wrong = (law_over_sets(scores, k, mechanism.rate, LAWS[own]) for own in (kind, other))
-    found = [tuple(mechanism.select_set(scores, k)) for _ in range(draws)]
-    # Sets by the number of the two best that they have.
-    cells = [[sum(i < 2 for i in own) for own in law] for law in (found, right)]
-    counts = np.bincount(cells[0], minlength=3)
-    right, wrong = (np.bincount(cells[1], weights=list(law.values()), minlength=3) for law in (right, wrong))
-    assert_fits(counts, right)
-    assert_rejected(counts, wrong, truth=right)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", LAWS)
-def test_runs_have_the_law_of_the_candidates_they_stand_for(kind):
-    scores, lengths, k = [3, 0, 2], [2, 3, 1], 3
-    expanded = np.repeat(scores, lengths).tolist()
-    mechanism = kind(1, score_range=1)
-    right = law_over_sets(expanded, k, mechanism.rate, LAWS[kind])
-    found = [tuple(mechanism.select_set(scores, k, lengths=lengths)) for _ in range(DRAWS)]
-    counts = [found.count(chosen) for chosen in right]
-    assert_fits(counts, list(right.values()))
-    wrong = law_over_sets(expanded, k, mechanism.rate / 3, LAWS[kind])
-    assert_rejected(counts, list(wrong.values()), truth=list(right.values()))
+LAWS = [PermuteAndFlip, ExponentialMechanism]
 
 
 def test_the_rate_of_scores_made_exact_is_used():

@@ -13,7 +13,8 @@ from dpselect.selection.flips import choose_in_rows_steadily, flip_steadily
 from dpselect.selection.gaps import BLOCK, Gaps, Rate, RationalGaps, RowGaps, gaps_of
 from tests import reference
 from tests.seam import distribution
-from tests.selection.test_exact_distribution import CASES, TYPES, as_list, brute_force
+from tests.selection.samplers import as_list
+from tests.selection.test_exact_distribution import CASES, TYPES, brute_force
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.statistical.test_long_vectors import CASES as LONG
 from tests.statistical.test_long_vectors import RATE, grouped

@@ -7,22 +7,20 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from flint import arb, ctx, fmpq
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 from dpselect._scores import as_lengths
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.exponential import choose_by_rejection
-from dpselect.selection import races
+from dpselect.selection import proposals
 from dpselect.selection.draws import Draws
 from dpselect.selection.enclosure import log_bracket
 from dpselect.selection.gaps import Rate, RationalGaps, gaps_of
-from dpselect.selection.races import choose_by_tickets
+from dpselect.selection.proposals import choose_by_tickets
 from tests.reference import softmax_pmf
-from tests.seam import Refused, ScriptedBits, distribution, heads_probability
-from tests.selection.test_exact_distribution import one_round
-from tests.selection.test_runs import STATISTICS, WRONG, cells, random_bits
+from tests.seam import ScriptedBits, distribution, heads_probability
+from tests.selection.samplers import once, random_bits
+from tests.selection.test_runs import STATISTICS, WRONG, cells
 from tests.statistical.goodness import assert_fits, assert_rejected
 
 UNIT = Rate(Fraction(1))
@@ -41,36 +39,18 @@ ENUMERATED = {
 }
 
 
-def one_proposal(choose):
-    """A run of the sampler that stops when it would propose again."""
-
-    def run(draws):
-        propose, proposals = draws.index, []
-
-        def once(bound):
-            proposals.append(bound)
-            if len(proposals) > 1:
-                raise Refused
-            return propose(bound)
-
-        draws.index = once
-        return choose(draws)
-
-    return run
-
-
 @pytest.mark.parametrize("kind", [np.int64, np.float64, Fraction, RationalGaps, object], ids=str)
 @pytest.mark.parametrize("case", ENUMERATED)
 def test_the_distribution_is_exactly_the_softmax_of_the_candidates(case, kind, monkeypatch):
     """With 2**2 instead of 2**8, so that all tickets can be enumerated."""
-    monkeypatch.setattr(races, "_ZEROS", 2)
+    monkeypatch.setattr(proposals, "_ZEROS", 2)
     scores, lengths = ENUMERATED[case]
     if kind is RationalGaps:
         gaps = RationalGaps(list(map(Fraction, scores)), UNIT)
     else:
         gaps = gaps_of(list(map(Fraction, scores)) if kind is Fraction else np.array(scores, np.int64), UNIT)
     counts = np.array(lengths, object if kind is object else np.uint64)
-    found = distribution(one_proposal(lambda draws: choose_by_tickets(gaps, counts, draws)))
+    found = distribution(once(lambda draws: choose_by_tickets(gaps, counts, draws)))
     expanded = [max(scores) - score for score, m in zip(scores, lengths, strict=True) for _ in range(m)]
     truth = softmax_pmf([heads_probability(loss) for loss in expanded])
     assert [found.get(position, Fraction(0)) for position in range(sum(lengths))] == truth
@@ -78,12 +58,12 @@ def test_the_distribution_is_exactly_the_softmax_of_the_candidates(case, kind, m
 
 @pytest.mark.parametrize("case", [case for case, (_, lengths) in ENUMERATED.items() if sum(lengths) < 6])
 def test_runs_are_drawn_as_select_draws_their_candidates(case, monkeypatch):
-    monkeypatch.setattr(races, "_ZEROS", 2)
+    monkeypatch.setattr(proposals, "_ZEROS", 2)
     scores, lengths = ENUMERATED[case]
     gaps, counts = gaps_of(np.array(scores), UNIT), np.array(lengths, np.uint64)
     expanded = gaps_of(np.repeat(scores, lengths), UNIT)
-    found = distribution(one_proposal(lambda draws: choose_by_tickets(gaps, counts, draws)))
-    assert found == distribution(one_round(lambda draws: choose_by_rejection(expanded, draws, batch=1)))
+    found = distribution(once(lambda draws: choose_by_tickets(gaps, counts, draws)))
+    assert found == distribution(once(lambda draws: choose_by_rejection(expanded, draws, batch=1), "indices_below"))
 
 
 # The tickets of long runs, which no enumeration reaches: their number, and what the first and the last of a run do.
@@ -167,7 +147,7 @@ def test_no_level_is_above_the_truth(kind):
 
 
 def levels_of(gaps, last):
-    return races.levels_of(gaps.approximate(gaps.at(slice(None))), last)
+    return proposals.levels_of(gaps.approximate(gaps.at(slice(None))), last)
 
 
 def test_no_level_of_floats_is_above_the_truth():
@@ -281,76 +261,7 @@ def test_two_proposals_are_enough_on_average(case):
     assert draws.proposals / count < {2_000: 2.4, 200: 3}[count]
 
 
-# Input.
-
-
-@settings(max_examples=200, deadline=None)
-@given(
-    runs_=st.lists(
-        st.tuples(
-            st.integers(-(2**70), 2**70) | st.fractions() | st.floats(allow_nan=False, allow_infinity=False),
-            st.integers(0, HUGE) | st.integers(0, 2**64) | st.integers(0, 3),
-        ),
-        min_size=1,
-        max_size=20,
-    ).filter(lambda runs: any(m for _, m in runs)),
-    epsilon=st.floats(min_value=5e-324, allow_infinity=False) | st.fractions(min_value="1/1000000"),
-    monotonic=st.booleans(),
-)
-def test_positions_are_in_a_run_that_has_candidates(runs_, epsilon, monotonic):
-    scores, lengths = zip(*runs_, strict=True)
-    position = ExponentialMechanism(epsilon, monotonic=monotonic).select_runs(scores, lengths)
-    assert 0 <= position < sum(lengths)
-
-
-@pytest.mark.parametrize("lengths", [[0, HUGE, 0], (0, 2**64, 0), np.array([0, HUGE, 0], object), range(3)], ids=str)
-def test_lengths_are_read_in_every_form(lengths):
-    position = ExponentialMechanism(1).select_runs([10**6, 0, -(10**6)], lengths)
-    assert 0 <= position < max(lengths)
-
-
-def test_lengths_may_be_arrays_of_any_integers():
-    for dtype in (np.int8, np.uint8, np.int64, np.uint64, bool, object):
-        assert ExponentialMechanism(1).select_runs(np.array([0, 10**6]), np.array([1, 1], dtype)) == 1
-
-
-def test_lengths_of_more_digits_than_python_prints():
-    position = ExponentialMechanism(1).select_runs([0, 1, 0], [10**5000, 1, 2])
-    assert 0 <= position < 10**5000 + 3
-
-
-@pytest.mark.parametrize(
-    ("scores", "lengths", "error", "words"),
-    [
-        ([], [], InvalidValue, "scores must have at least one candidate"),
-        ([1], [], InvalidValue, "lengths must have one length for each score"),
-        ([1, 2], [1], InvalidValue, "lengths must have one length for each score"),
-        ([1, 2], [HUGE], InvalidValue, "lengths must have one length for each score"),
-        ([1], [0], InvalidValue, "lengths must be >= 0 and not all zero"),
-        ([1, 2], [1, -1], InvalidValue, "lengths must be >= 0"),
-        ([1, 2], [HUGE, -1], InvalidValue, "lengths must be >= 0"),
-        ([1, 2], [-HUGE, 1], InvalidType, "lengths must be whole numbers: give"),
-        ([1, 2], [HUGE, 1.0], InvalidType, "lengths must be whole numbers: give"),
-        ([1], [1.0], InvalidType, "lengths must be whole numbers: give"),
-        ([1], [1e300], InvalidType, "lengths must be whole numbers: give"),
-        ([1], [Fraction(1, 2)], InvalidType, "lengths must be whole numbers: give"),
-        ([1], [math.nan], InvalidType, "lengths must be whole numbers: give"),
-        ([1], [None], InvalidType, "lengths must be whole numbers: give"),
-        ([1], None, InvalidType, "lengths must be whole numbers: give"),
-        ([1], 1, InvalidType, "lengths must be whole numbers: give"),
-        ([1], "1", InvalidType, "lengths must be whole numbers: give"),
-        ([1], [[1]], InvalidType, "lengths must be whole numbers: give"),
-        ([1], np.array([[HUGE]], object), InvalidType, "lengths must be whole numbers: give"),
-        ([math.nan], [1], InvalidValue, "scores must be finite"),
-        ([1.0, math.inf], [1, 1], InvalidValue, "scores must be finite"),
-        ([None], [1], InvalidValue, "scores must be finite"),
-        ("1", [1], InvalidType, "scores must be one-dimensional"),
-        ([[1]], [1], InvalidValue, "scores must be one-dimensional"),
-    ],
-)
-def test_bad_input_is_refused(scores, lengths, error, words):
-    with pytest.raises(error, match=words):
-        ExponentialMechanism(1).select_runs(scores, lengths)
+# Input: see also test_runs.
 
 
 def test_what_a_mechanism_lacks_is_refused():
@@ -376,7 +287,7 @@ def test_mechanisms_say_what_they_have():
 
 def test_scores_that_change_meanwhile_are_read_once(monkeypatch):
     """Otherwise no proposal might ever be accepted: here all scores fall after the levels were found."""
-    scores, levels, proposals = np.zeros(10_000), races.levels_of, []
+    scores, levels, drawn = np.zeros(10_000), proposals.levels_of, []
 
     def then_all_fall(exponents, last):
         found = levels(exponents, last)
@@ -384,11 +295,11 @@ def test_scores_that_change_meanwhile_are_read_once(monkeypatch):
         return found
 
     def index(draws, bound):
-        proposals.append(bound)
-        assert len(proposals) < 100
+        drawn.append(bound)
+        assert len(drawn) < 100
         return bound // 2
 
-    monkeypatch.setattr(races, "levels_of", then_all_fall)
+    monkeypatch.setattr(proposals, "levels_of", then_all_fall)
     monkeypatch.setattr(Draws, "index", index)
     assert ExponentialMechanism(1).select_runs(scores, np.ones(10_000, np.int64)) == 5_000
-    assert len(proposals) == 1
+    assert len(drawn) == 1

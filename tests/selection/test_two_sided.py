@@ -7,8 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpselect.selection.discrete import proposed_two_sided, two_sided_geometric
-from dpselect.selection.draws import Draws
+from dpselect.selection.draws import Draws, proposed_two_sided, two_sided_geometric
 from tests.seam import BranchingDraws
 from tests.statistical.goodness import assert_fits, assert_rejected
 

@@ -11,7 +11,7 @@ from flint import arb, ctx, fmpq
 
 from dpselect.errors import ScoresChanged
 from dpselect.selection.draws import Draws
-from dpselect.selection.waiting import Clock, LogRate, wait_for
+from dpselect.selection.proposals import Clock, LogRate, wait_for
 from tests import reference
 from tests.seam import BitsExhausted, ScriptedBits
 from tests.statistical.goodness import assert_fits, assert_rejected
@@ -259,33 +259,6 @@ def law_of(exponents, sizes, rate=1):
     return np.array([m * float(p) for m, p in zip(sizes, by_level, strict=True)])
 
 
-def law_with(exponents, sizes, accepted):
-    """The law if the probability that event n is accepted, for each level, does not depend on earlier events."""
-    heads = np.exp([-float(e) for e in exponents])
-    share = heads * sizes / (heads * sizes).sum()
-    left, law = 1.0, np.zeros(heads.size)
-    for n in range(1, 400):
-        law += left * share * accepted(n, heads, (heads * sizes).sum())
-        left *= 1 - (share * accepted(n, heads, (heads * sizes).sum())).sum()
-    return law / law.sum()
-
-
-def passed(stay, heads):
-    """The probability to be accepted, if exp(-s) is `stay`."""
-    return stay / np.where(heads == 1, stay, 1 - heads * (1 - stay))
-
-
-def reset_clock(n, heads, total):
-    """Each event comes at the time of a first event."""
-    x, w = np.polynomial.laguerre.laggauss(60)
-    return w @ passed(np.exp(-x / total)[:, None], heads)
-
-
-def fresh_time(n, heads, total):
-    """Each turn of the race sees another time of n events."""
-    return passed((total / (total + 1)) ** n, heads)
-
-
 FAMILIES = {
     "one rival": ([Fraction(0), Fraction(1)], [1, 1]),
     "many rivals": ([Fraction(0), Fraction(2)], [1, 12]),
@@ -305,15 +278,6 @@ def test_the_accepted_candidate_has_the_law_of_permute_and_flip(family):
     if family == "many rivals":
         weights = np.array(sizes) * np.exp([-float(e) for e in exponents])
         assert_rejected(counts, weights / weights.sum(), truth=right)
-
-
-@pytest.mark.slow
-def test_neither_a_clock_that_is_reset_nor_a_fresh_time_has_that_law():
-    exponents, sizes = FAMILIES["many rivals"]
-    counts, right = waiting_counts(exponents, sizes, 250_000), law_of(exponents, sizes)
-    assert_fits(counts, right)
-    for wrong in (reset_clock, fresh_time):
-        assert_rejected(counts, law_with(exponents, sizes, wrong), truth=right)
 
 
 def test_the_best_is_accepted_at_once_and_needs_no_bits():

@@ -121,7 +121,7 @@ def test_exponential_noise_is_permute_and_flip(case):
 
 def test_noisy_max_stays_right_when_its_filter_doubts(monkeypatch):
     """With a margin of a tenth the exact contest decides often."""
-    monkeypatch.setattr("dpselect.selection.arrivals.MARGIN", 0.1)
+    monkeypatch.setattr("dpselect.selection.races.MARGIN", 0.1)
     differences, scores = CASES["close"]
     counts = counts_of(ReportNoisyMax(EPSILON), scores, 4_000)
     assert_fits(counts, reference.noisy_max_pmf(differences, EPSILON / 2))

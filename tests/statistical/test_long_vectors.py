@@ -62,32 +62,15 @@ def test_early_exit_fits(case):
     assert_fits(*grouped(reference.permute_and_flip_pmf(scores, RATE), scores, selected))
 
 
+@pytest.mark.parametrize(
+    ("kind", "pmf", "draws"),
+    [(ExponentialMechanism, reference.exponential_pmf, DRAWS), (ReportNoisyMax, reference.noisy_max_pmf, 1_000)],
+)
 @pytest.mark.parametrize("case", CASES)
-def test_exponential_mechanism_fits(case):
+def test_other_mechanisms_fit(case, kind, pmf, draws):
     scores = CASES[case]
-    selected = [ExponentialMechanism(2 * RATE).select(scores) for _ in range(DRAWS)]
-    assert_fits(*grouped(reference.exponential_pmf(scores, RATE), scores, selected))
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_report_noisy_max_fits(case):
-    scores = CASES[case]
-    levels, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    selected = [ReportNoisyMax(2 * RATE).select(scores) for _ in range(1_000)]
-    assert_fits(*grouped(noisy_max_by_level(levels, counts)[inverse], scores, selected))
-
-
-def noisy_max_by_level(levels, counts):
-    """noisy_max_pmf per candidate of each level, with multiplicities."""
-    values = RATE * levels
-    edges = np.unique(np.concatenate([values, np.linspace(values[-1] - 45, values[-1] + 45, 800)]))
-    nodes, weights = np.polynomial.legendre.leggauss(20)
-    y = (edges[:-1, None] + np.diff(edges)[:, None] * (nodes + 1) / 2).ravel()
-    w = (np.diff(edges)[:, None] * weights / 2).ravel()
-    x = y - values[:, None]
-    below = np.where(x < 0, np.exp(np.minimum(x, 0)) / 2, 1 - np.exp(-np.maximum(x, 0)) / 2)
-    everyone = counts @ np.log(below)
-    return (np.exp(-np.abs(x)) / 2 * np.exp(everyone - np.log(below))) @ w
+    selected = [kind(2 * RATE).select(scores) for _ in range(draws)]
+    assert_fits(*grouped(pmf(scores, RATE), scores, selected))
 
 
 @pytest.mark.parametrize("case", ["peaked", "warm", "frozen"])

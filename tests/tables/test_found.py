@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import dpselect
 from dpselect import Ledger, zcdp
-from dpselect.selection.finding import Finding
+from dpselect.mechanisms.unlisted import Finding
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.tables.looking import opened, repeated
 

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from dpselect import Ledger, zcdp
-from dpselect.mechanisms import thresholds
+from dpselect.mechanisms import unlisted
 from dpselect.mechanisms.parameters import Neighbours
 from dpselect.questions import UnlistedTopK, Values
 from tests.statistical.goodness import assert_fits, assert_rejected
@@ -37,7 +37,7 @@ Asked = namedtuple("Asked", ["drawn", "epsilon", "delta", "rho"])
 def salted(monkeypatch):
     """All salts are the same, and few of the largest counts compete, so that some are left out."""
     monkeypatch.setattr("os.urandom", lambda count: bytes([SALT]) * count)
-    monkeypatch.setattr(thresholds, "MOST", MOST)
+    monkeypatch.setattr(unlisted, "MOST", MOST)
 
 
 def subsets(items, most):
@@ -200,14 +200,14 @@ def test_permute_and_flip_above_a_threshold_has_the_rho_of_any_pure_release():
 @pytest.mark.parametrize("max_values", [None, 2])
 def test_what_is_chosen_has_the_law(monkeypatch, mechanism, max_values):
     monkeypatch.undo()  # real randomness
-    monkeypatch.setattr(thresholds, "MOST", MOST)
+    monkeypatch.setattr(unlisted, "MOST", MOST)
     choice = {"epsilon": 3, "delta": "0.1", "max_values": max_values, "mechanism": mechanism}
     above, *_ = asked(lambda table: table.top_k("x", 2, **choice), "add-remove")
     counts = {"a": 2, "b": 3, "c": 2}
     ranks = {(2, 0): "a", (2, 1): "c", (3, 0): "b"}
     draws = 20_000
     drawn = [
-        tuple(ranks[place] for place in thresholds.chosen_above([2, 3], [2, 1], 2, above.threshold, above.mechanism))
+        tuple(ranks[place] for place in unlisted.chosen_above([2, 3], [2, 1], 2, above.threshold, above.mechanism))
         for _ in range(draws)
     ]
     law = law_of_several(counts, above, 2)

@@ -9,6 +9,7 @@ import pytest
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 from dpselect.questions.methods import Margin, NoisyCounts, OneShot, Peel, Set
 from tests.reference import exponential_orders, laplace_orders
+from tests.selection.samplers import assert_drawn, slow
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.top_k import exact
 from tests.top_k.laws import law_of
@@ -58,26 +59,17 @@ METHODS = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("counts", "moved", "runs"),
+    [
+        ([3, 0, 4, 2], [3, 0, 4, 3], ([3, 0, 4, 2],)),
+        slow([0, 2, 2, 5], [0, 2, 3, 5], ((0, 2, 5), (1, 2, 1))),
+    ],
+    ids=["counts", "runs"],
+)
 @pytest.mark.parametrize(("method", "mechanism"), METHODS, ids=lambda own: own.name)
-def test_a_method_draws_by_its_law(method, mechanism):
-    """Chi-square with a power check: counts that are one off have another law."""
-    counts = [3, 0, 4, 2]
-    right, wrong = (law_of(method, mechanism, moved) for moved in (counts, [3, 0, 4, 3]))
+def test_a_method_draws_by_its_law(method, mechanism, counts, moved, runs):
+    """Counts that are one off have another law. Positions in runs, as Spark counts them, are those of the vector."""
+    right, wrong = (law_of(method, mechanism, own) for own in (counts, moved))
     assert math.isclose(sum(right.values()), 1, rel_tol=1e-9)
-    drawn = [tuple(method.chosen(mechanism, counts)) for _ in range(DRAWS)]
-    found = [drawn.count(answer) for answer in right]
-    assert sum(found) == len(drawn)
-    assert_fits(found, list(right.values()))
-    assert_rejected(found, list(wrong.values()), truth=list(right.values()))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("method", "mechanism"), METHODS, ids=lambda own: own.name)
-def test_a_method_draws_by_the_same_law_from_runs(method, mechanism):
-    """Levels, as Spark counts them: positions are those in the vector in which each count is repeated."""
-    right, wrong = (law_of(method, mechanism, counts) for counts in ([0, 2, 2, 5], [0, 2, 3, 5]))
-    drawn = [tuple(method.chosen(mechanism, (0, 2, 5), (1, 2, 1))) for _ in range(DRAWS)]
-    found = [drawn.count(answer) for answer in right]
-    assert sum(found) == len(drawn)
-    assert_fits(found, list(right.values()))
-    assert_rejected(found, list(wrong.values()), truth=list(right.values()))
+    assert_drawn(lambda: tuple(method.chosen(mechanism, *runs)), DRAWS, right, wrong)

@@ -43,8 +43,7 @@ from dpselect._numbers import NotExact, NotFinite, exact_text, float_near, ratio
 from dpselect._types import Number
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
 from dpselect.mechanisms.privacy import PURE_LOSS, Guarantee
-from dpselect.selection.discrete import poisson, truncated_negative_binomial
-from dpselect.selection.draws import Draws
+from dpselect.selection.draws import Draws, poisson, truncated_negative_binomial
 from dpselect.selection.enclosure import exp_bracket, log_bracket, scaled_exp
 
 _DEPTH = 64

@@ -315,7 +315,8 @@ class MechanismBase(ABC):
         >>> PermuteAndFlip(epsilon=1).simulate([0, 0, 1000], draws=3, seed=1).tolist()
         [2, 2, 2]
         """
-        count, generator = _validate.count(draws=draws), _generator(seed)
+        count = _validate.count(draws=draws)
+        generator = np.random.default_rng(None if seed is None else _validate.count(seed=seed))
         probabilities = self.pmf(scores)
         # First how often each candidate is drawn, then the draws in random order: constant time per draw.
         often = generator.multinomial(count, probabilities / probabilities.sum())
@@ -405,10 +406,6 @@ def checked_labels(labels: Any, count: int) -> list[Any]:
     if len(listed) != count:
         raise InvalidValue("labels must have one label per score: give both the same length")
     return listed
-
-
-def _generator(seed: Any) -> "np.random.Generator":
-    return np.random.default_rng(None if seed is None else _validate.count(seed=seed))
 
 
 def _home(kind: type) -> tuple[str, str]:

@@ -10,31 +10,20 @@ The log-ratios of its probabilities span a range of at most epsilon (Durfee & Ro
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dpselect._scores import as_lengths, as_vector, copied
 from dpselect._types import Flags, Floats, Number, Positions, Selections
-from dpselect.mechanisms.laws import (
-    LARGEST_EXPONENT,
-    WorstErrors,
-    log_rivals,
-    logarithmic_averages,
-    logarithmic_tail,
-    softmax,
-)
+from dpselect.mechanisms.laws import LARGEST_EXPONENT, WorstErrors, log_rivals, softmax
 from dpselect.mechanisms.privacy import BOUNDED_RANGE, PrivacyLoss
 from dpselect.mechanisms.several import Events, SelectsSeveral
-from dpselect.selection.arrivals import Arrival, Tick
 from dpselect.selection.draws import Draws
 from dpselect.selection.flips import Hot, find_hot, flip
 from dpselect.selection.gaps import SHORT, UNIT_RATE, ZEROS, Gaps, RowGaps, gaps_of
-from dpselect.selection.lazy import Score, Watch, lazy_scores, reject_lazily
-from dpselect.selection.races import choose_by_tickets, without_empty
-
-if TYPE_CHECKING:  # a selection of one candidate needs no sets
-    from dpselect.selection.races import Members
+from dpselect.selection.proposals import Score, Watch, choose_by_tickets, lazy_exponents, reject_lazily
+from dpselect.selection.races import Arrival, Members, Tick, without_empty
 
 _FIRST_BATCH, _LARGEST_BATCH = 256, 65536
 _MOST_TRIES = 64
@@ -65,7 +54,7 @@ class ExponentialMechanism(SelectsSeveral):
     name: ClassVar[str] = "exponential"
     title: ClassVar[str] = "exponential mechanism"
     loss: ClassVar[PrivacyLoss] = BOUNDED_RANGE
-    worst: ClassVar[WorstErrors] = WorstErrors(_loss_probability, logarithmic_averages, logarithmic_tail, is_exact=True)
+    worst: ClassVar[WorstErrors] = WorstErrors(_loss_probability)
     has_runs: ClassVar[bool] = True
     far_below: ClassVar[Fraction | None] = Fraction(1)
     is_luce: ClassVar[bool] = True
@@ -99,11 +88,11 @@ class ExponentialMechanism(SelectsSeveral):
         >>> ExponentialMechanism(epsilon=1).select_lazily(lambda index: 1000 if index == 2 else 0, 5, best=1000)
         2
         """
-        scores, count = lazy_scores(score, n, self.rate, watch, self.claim.by_range, best=best)
-        return reject_lazily(scores.exponent, count, Draws(), choose_by_exponents)
+        exponent, count = lazy_exponents(score, n, self.rate, watch, self.claim.by_range, best=best)
+        return reject_lazily(exponent, count, Draws(), choose_by_exponents)
 
     def _choose(self, gaps: Gaps, draws: Draws) -> int:
-        return choose_by_envelope(gaps, draws) if gaps.size > SHORT else choose_by_rejection(gaps, draws)
+        return choose_one(gaps, draws)
 
     def _choose_rows(self, gaps: RowGaps, draws: Draws) -> Selections:
         return choose_in_rows(gaps, draws)
@@ -111,7 +100,7 @@ class ExponentialMechanism(SelectsSeveral):
     def _first_event(self, events: Events, mass: Fraction, draws: Draws) -> tuple[int, int]:  # noqa: ARG002 - no waiting
         return next(events)[2]
 
-    def _choose_set(self, gaps: Gaps, lengths: Positions, k: int, draws: Draws) -> "Members":
+    def _choose_set(self, gaps: Gaps, lengths: Positions, k: int, draws: Draws) -> Members:
         from dpselect.selection.sets import choose_set  # noqa: PLC0415 - imported when first used
 
         return choose_set(gaps, lengths, k, draws)
@@ -132,7 +121,10 @@ class ExponentialMechanism(SelectsSeveral):
 
 
 def choose_by_exponents(exponents: list[Fraction], draws: Draws) -> int:
-    gaps = gaps_of([-exponent for exponent in exponents], UNIT_RATE)
+    return choose_one(gaps_of([-exponent for exponent in exponents], UNIT_RATE), draws)
+
+
+def choose_one(gaps: Gaps, draws: Draws) -> int:
     return choose_by_envelope(gaps, draws) if gaps.size > SHORT else choose_by_rejection(gaps, draws)
 
 

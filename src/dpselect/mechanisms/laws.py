@@ -366,6 +366,16 @@ def _moments_beyond(survival: Floats, panels: _Panels) -> Floats:
 LARGEST_EXPONENT = 700.0  # exp of it is a float
 
 
+def logarithmic_averages(log_n: float) -> tuple[float, float]:
+    """The largest expected error is between log(n) / 4 and log(n) (Propositions 1 and 5)."""
+    return log_n / 4, log_n
+
+
+def logarithmic_tail(x: float, log_n: float) -> float:
+    """Pr[error >= x] <= n exp(-x), the paper's Corollary 1 with x = log n + s."""
+    return math.exp(min(log_n - x, 0.0)) if log_n else 0.0
+
+
 @dataclass(frozen=True, repr=False)
 class WorstErrors:
     """What is known about the errors of one mechanism at rate one, before any scores are seen.
@@ -380,19 +390,9 @@ class WorstErrors:
     """
 
     loss_probability: Callable[[float, float], float]
-    averages: Callable[[float], tuple[float, float]]
-    tail: Callable[[float, float], float]
-    is_exact: bool
-
-
-def logarithmic_averages(log_n: float) -> tuple[float, float]:
-    """The largest expected error is between log(n) / 4 and log(n) (Propositions 1 and 5)."""
-    return log_n / 4, log_n
-
-
-def logarithmic_tail(x: float, log_n: float) -> float:
-    """Pr[error >= x] <= n exp(-x), the paper's Corollary 1 with x = log n + s."""
-    return math.exp(min(log_n - x, 0.0)) if log_n else 0.0
+    averages: Callable[[float], tuple[float, float]] = logarithmic_averages
+    tail: Callable[[float, float], float] = logarithmic_tail
+    is_exact: bool = True
 
 
 def log_rivals(log_n: float) -> float:

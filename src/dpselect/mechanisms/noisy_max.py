@@ -2,7 +2,7 @@
 
 With c = epsilon / score_range, which is epsilon / (2 sensitivity) as in McKenna & Sheldon (2020), Appendix on report
 noisy max. In units of 1/c the winner has the largest noise - c (q* - q_r), and is the first arrival (`TwoSided` in
-`selection.arrivals`). Sixteen bits for each candidate leave a few contenders; 32 more, in floats with an error bound,
+`selection.races`). Sixteen bits for each candidate leave a few contenders; 32 more, in floats with an error bound,
 and then exact arithmetic decide among these.
 
 Only pure epsilon is proved here for its privacy loss, and its exact worst case is not known.
@@ -19,9 +19,9 @@ from dpselect._types import Flags, Floats, Positions, Selections
 from dpselect.mechanisms.laws import WorstErrors, harmonic, log_rivals, noisy_max_by_level, noisy_max_probabilities
 from dpselect.mechanisms.privacy import LAPLACE, PrivacyLoss
 from dpselect.mechanisms.several import SelectsInOrder
-from dpselect.selection.arrivals import DEPTH, HUGE, MARGIN, Arrival, TwoSided, earliest, float_bounds
 from dpselect.selection.draws import Draws
 from dpselect.selection.gaps import Gaps, RowGaps
+from dpselect.selection.races import DEPTH, HUGE, MARGIN, Arrival, TwoSided, earliest, float_bounds
 
 Words = npt.NDArray[np.uint16]
 

@@ -23,13 +23,10 @@ from dpselect.mechanisms.laws import (
     LARGEST_EXPONENT,
     WorstErrors,
     expected_visits,
-    logarithmic_averages,
-    logarithmic_tail,
     permute_and_flip_probabilities,
 )
 from dpselect.mechanisms.privacy import PERMUTE_AND_FLIP, PrivacyLoss
 from dpselect.mechanisms.several import Events, SelectsSeveral
-from dpselect.selection.arrivals import Arrival
 from dpselect.selection.draws import Draws
 from dpselect.selection.flips import (
     choose_in_rows_steadily,
@@ -41,13 +38,11 @@ from dpselect.selection.flips import (
     flip_steadily,
 )
 from dpselect.selection.gaps import MIDDLE, Gaps, RowGaps, gaps_of
-from dpselect.selection.lazy import Score, Watch, flip_lazily, lazy_scores
-from dpselect.selection.races import choose_in_runs, with_lowest_for_empty, without_empty
-from dpselect.selection.waiting import log_rate_of, wait_for
+from dpselect.selection.proposals import Score, Watch, flip_lazily, lazy_exponents, log_rate_of, wait_for
+from dpselect.selection.races import Arrival, Members, choose_in_runs, with_lowest_for_empty, without_empty
 
-if TYPE_CHECKING:  # a selection of one candidate needs neither sets nor streams
+if TYPE_CHECKING:  # a selection of one candidate needs no streams
     from dpselect.mechanisms.summary import Summary
-    from dpselect.selection.races import Members
 
 _EARLY_STEPS = 64
 _TINY = 1e-300
@@ -96,7 +91,7 @@ class PermuteAndFlip(SelectsSeveral):
     name: ClassVar[str] = "permute-and-flip"
     title: ClassVar[str] = "permute-and-flip"
     loss: ClassVar[PrivacyLoss] = PERMUTE_AND_FLIP
-    worst: ClassVar[WorstErrors] = WorstErrors(_loss_probability, logarithmic_averages, logarithmic_tail, is_exact=True)
+    worst: ClassVar[WorstErrors] = WorstErrors(_loss_probability)
     has_runs: ClassVar[bool] = True
     far_below: ClassVar[Fraction | None] = Fraction(1, 2)
     has_steady: ClassVar[bool] = True
@@ -186,8 +181,8 @@ class PermuteAndFlip(SelectsSeveral):
         >>> PermuteAndFlip(epsilon=1).select_lazily(lambda index: 1000 if index == 2 else 0, 5, best=1000)
         2
         """
-        scores, count = lazy_scores(score, n, self.rate, watch, self.claim.by_range, best=best)
-        return flip_lazily(scores.exponent, count, Draws())
+        exponent, count = lazy_exponents(score, n, self.rate, watch, self.claim.by_range, best=best)
+        return flip_lazily(exponent, count, Draws())
 
     def summary(self, *, steady: bool = False) -> "Summary":
         """Return an empty summary, which takes candidates block by block and merges with others.
@@ -214,7 +209,7 @@ class PermuteAndFlip(SelectsSeveral):
     def _first_event(self, events: Events, mass: Fraction, draws: Draws) -> tuple[int, int]:
         return wait_for(events, log_rate_of(mass), draws)
 
-    def _choose_set(self, gaps: Gaps, lengths: Positions, k: int, draws: Draws) -> "Members":
+    def _choose_set(self, gaps: Gaps, lengths: Positions, k: int, draws: Draws) -> Members:
         from dpselect.selection.sets import choose_set_by_waiting  # noqa: PLC0415 - imported when first used
 
         return choose_set_by_waiting(gaps, lengths, k, draws)

@@ -28,12 +28,13 @@ largest over all pairs at each a separately, composes to an upper bound.
 """
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 from types import ModuleType
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -113,7 +114,12 @@ class Pairs:
     low: Floats
 
 
-class PrivacyLoss(Protocol):
+# Below _SMALL, events of dp_accounting lose digits, and zCDP is as good; beyond _LARGE, the Renyi divergence is nearly
+# epsilon at all orders.
+_SMALL, _LARGE = Fraction(1, 100), Fraction(30)
+
+
+class PrivacyLoss(ABC):
     """Upper bounds on the privacy loss of one selection."""
 
     # `is_pure` says whether the parameter is a pure epsilon. If not, there is no pure epsilon at all. `joins_halves`
@@ -121,40 +127,33 @@ class PrivacyLoss(Protocol):
     # family with all of it. It is needed for people who move from one group to another, and for those with rows in
     # several parts of several quantiles.
 
-    is_pure: bool
-    joins_halves: bool
+    is_pure = True
+    joins_halves = True
 
-    def __hash__(self) -> int: ...
-
+    @abstractmethod
     def zcdp(self, epsilon: Fraction) -> float:
         """Return the rho of zero-concentrated differential privacy, rounded up."""
-        ...
 
+    @abstractmethod
     def profile(self, epsilon: float, losses: Floats) -> Floats:
         """Return the privacy profile at these losses."""
-        ...
 
     def renyi_event(self, accounting: ModuleType, epsilon: Fraction) -> Any:
         """Return the event of the given dp_accounting module that its Renyi accountant composes."""
-        ...
+        # That of zCDP; for a large epsilon, the divergence epsilon at all orders.
+        if epsilon > _LARGE:
+            return accounting.ZCDpEvent(rho=0.0, xi=float_above(epsilon))
+        return accounting.ZCDpEvent(self.zcdp(epsilon))
 
-    def pairs(self, epsilon: float, corners: int) -> Pairs | None:
+    def pairs(self, epsilon: float, corners: int) -> Pairs | None:  # noqa: ARG002 - for families that have some
         """Return pairs on two outcomes that dominate each pair of the family, in `corners` steps; None if unknown."""
         # More corners are closer to the truth; the distance falls with the square of their number.
-        ...
+        return None
 
 
-# Below _SMALL, events of dp_accounting lose digits, and zCDP is as good; beyond _LARGE, the Renyi divergence is nearly
-# epsilon at all orders.
-_SMALL, _LARGE = Fraction(1, 100), Fraction(30)
-
-
-class _Laplace:
+class _Laplace(PrivacyLoss):
     # Laplace noise of scale 1/epsilon on a query of sensitivity one. It dominates permute-and-flip, and report noisy
-    # max with Laplace noise (theorem 2 of docs/theory.md).
-
-    is_pure = True
-    joins_halves = True
+    # max with Laplace noise (theorem 2 of docs/theory.md). Its outcomes have infinitely many losses, and so no pairs.
 
     def zcdp(self, epsilon: Fraction) -> float:
         # The rho epsilon + exp(-epsilon) - 1, which is tight for Laplace noise (Harrison & Manurangsi 2026). The sum
@@ -174,11 +173,7 @@ class _Laplace:
         # Laplace noise, with the scale rounded down.
         if _SMALL <= epsilon <= _LARGE:
             return accounting.LaplaceDpEvent(float_below(1 / epsilon))
-        return _concentrated_event(self, accounting, epsilon)
-
-    def pairs(self, epsilon: float, corners: int) -> Pairs | None:  # noqa: ARG002 - the protocol's
-        # None: the outcomes of Laplace noise have infinitely many losses.
-        return None
+        return super().renyi_event(accounting, epsilon)
 
 
 class _PermuteAndFlip(_Laplace):
@@ -209,14 +204,11 @@ class _PermuteAndFlip(_Laplace):
         return _pairs(1 - tails, tails, there, 1 - there)
 
 
-class _BoundedRange:
+class _BoundedRange(PrivacyLoss):
     # Mechanisms whose log-ratios span a range of epsilon (Durfee & Rogers 2019; Dong, Durfee & Rogers 2020). The
     # privacy loss lies in [t - epsilon, t] for some t. The worst distribution puts p on t and the rest on t - epsilon,
     # where p = (1 - e^(t - epsilon)) / (1 - e^-epsilon), as the other side's probabilities sum to one. Its profile at a
     # is p (1 - e^(a - t)), largest at t = (a + epsilon)/2.
-
-    is_pure = True
-    joins_halves = True
 
     def zcdp(self, epsilon: Fraction) -> float:
         # The rho a - 1 - ln(a), a = epsilon/(e^epsilon - 1), which is tight (Harrison & Manurangsi 2026).
@@ -240,9 +232,6 @@ class _BoundedRange:
         inside = np.expm1((_clipped(epsilon, losses) - epsilon) / 2) ** 2 / -math.expm1(-epsilon)
         return _with_ends(epsilon, losses, inside)
 
-    def renyi_event(self, accounting: ModuleType, epsilon: Fraction) -> Any:
-        return _concentrated_event(self, accounting, epsilon)
-
     def pairs(self, epsilon: float, corners: int) -> Pairs | None:
         # The curve of t, inside the polygon of `_polygon`. Its ends, t = 0 and t = epsilon, have equal distributions.
         # With z = e^t and q = e^-epsilon it is p = (1 - q z)/(1 - q), and the other side's p is (1/z - q)/(1 - q). A
@@ -256,11 +245,8 @@ class _BoundedRange:
         return _pairs(heads, tails, there, (more - np.expm1(-middles)) / scale)
 
 
-class _Pure:
+class _Pure(PrivacyLoss):
     # Any epsilon-DP mechanism. None leaks more than randomized response between two values (Kairouz et al. 2015).
-
-    is_pure = True
-    joins_halves = True
 
     def zcdp(self, epsilon: Fraction) -> float:
         # The rho epsilon tanh(epsilon/2), the divergence of randomized response (theorem 7 of docs/theory.md).
@@ -277,38 +263,31 @@ class _Pure:
         if _SMALL <= epsilon <= _LARGE:
             noise = 2 / (1 + math.exp(float_above(epsilon)))
             return accounting.RandomizedResponseDpEvent(math.nextafter(noise * (1 - 1e-15), 0), 2)
-        return _concentrated_event(self, accounting, epsilon)
+        return super().renyi_event(accounting, epsilon)
 
-    def pairs(self, epsilon: float, corners: int) -> Pairs | None:  # noqa: ARG002 - the protocol's
+    def pairs(self, epsilon: float, corners: int) -> Pairs | None:  # noqa: ARG002 - that of all families
         heads, tails = 1 / (1 + np.exp([-epsilon])), 1 / (1 + np.exp([epsilon]))
         return _pairs(heads, tails, tails, heads)
 
 
-class _Concentrated:
+class _Concentrated(PrivacyLoss):
     # Any mechanism of which only the rho of zCDP is known. The parameter is rho, not epsilon.
 
     is_pure = False
-    joins_halves = True
 
     def zcdp(self, epsilon: Fraction) -> float:
         return float_above(epsilon)
 
-    def profile(self, epsilon: float, losses: Floats) -> Floats:  # noqa: ARG002 - the protocol's
+    def profile(self, epsilon: float, losses: Floats) -> Floats:  # noqa: ARG002 - that of all families
         # One, which bounds every profile.
         return np.ones_like(losses)
 
     def renyi_event(self, accounting: ModuleType, epsilon: Fraction) -> Any:
         return accounting.ZCDpEvent(self.zcdp(epsilon))
 
-    def pairs(self, epsilon: float, corners: int) -> Pairs | None:  # noqa: ARG002 - the protocol's
-        return None
 
-
-LAPLACE: PrivacyLoss = _Laplace()
-PERMUTE_AND_FLIP: PrivacyLoss = _PermuteAndFlip()
-BOUNDED_RANGE: PrivacyLoss = _BoundedRange()
-PURE_LOSS: PrivacyLoss = _Pure()
-CONCENTRATED: PrivacyLoss = _Concentrated()
+LAPLACE, PERMUTE_AND_FLIP, BOUNDED_RANGE = _Laplace(), _PermuteAndFlip(), _BoundedRange()
+PURE_LOSS, CONCENTRATED = _Pure(), _Concentrated()
 
 
 @lru_cache(maxsize=4096)
@@ -417,13 +396,6 @@ def _pairs(heads: Floats, tails: Floats, heads_there: Floats, tails_there: Float
     # logarithm adds a unit of its own size.
     high, low = np.log(heads / heads_there), np.log(tails / tails_there)
     return Pairs(heads, tails, high + 1e-14 * (1 + abs(high)), low + 1e-14 * (1 + abs(low)))
-
-
-def _concentrated_event(loss: PrivacyLoss, accounting: ModuleType, epsilon: Fraction) -> Any:
-    # The zCDP event of a loss; for a large epsilon, the divergence epsilon at all orders.
-    if epsilon > _LARGE:
-        return accounting.ZCDpEvent(rho=0.0, xi=float_above(epsilon))
-    return accounting.ZCDpEvent(loss.zcdp(epsilon))
 
 
 def _clipped(epsilon: float, losses: Floats) -> Floats:

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,13 +18,10 @@ from dpselect._scores import as_lengths, as_vector, copied
 from dpselect._types import Array, Integers, Positions, Vector
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.base import MechanismBase
-from dpselect.selection.arrivals import Arrival
 from dpselect.selection.draws import Draws
 from dpselect.selection.gaps import Gaps, gaps_of
-from dpselect.selection.races import Tickets, levels_of, without_empty
-
-if TYPE_CHECKING:  # a selection of one candidate needs no sets, margins or orders
-    from dpselect.selection.races import Members
+from dpselect.selection.proposals import Tickets, levels_of
+from dpselect.selection.races import Arrival, Members, Tier, choose_in_order, single, without_empty
 
 MOST_MEMBERS = 2**60
 _LARGEST_COUNT = 2**61
@@ -56,8 +53,6 @@ class SelectsInOrder(MechanismBase):
         >>> PermuteAndFlip(epsilon=1).select_order([0, 900, 0, 1000], 2)
         [3, 1]
         """
-        from dpselect.selection.races import choose_in_order  # noqa: PLC0415 - imported when first used
-
         runs = _Runs.read(scores, lengths)
         size = runs.checked_size(k)
         gaps = gaps_of(runs.scores, self._rate)
@@ -107,8 +102,7 @@ class SelectsSeveral(SelectsInOrder):
         >>> PermuteAndFlip(epsilon=1, score_range=2).select_margin([0, 900, 0, 1000], (1, 3))
         [1, 3]
         """
-        from dpselect.selection.margins import choose_margin  # noqa: PLC0415 - imported when first used
-        from dpselect.selection.races import Tier  # noqa: PLC0415 - as above
+        from dpselect.selection.sets import choose_margin  # noqa: PLC0415 - imported when first used
 
         runs = _Runs.read(scores, lengths)
         interval = sizes_of(k, runs.total)
@@ -167,7 +161,7 @@ class SelectsSeveral(SelectsInOrder):
         """
 
     @abstractmethod
-    def _choose_set(self, gaps: Gaps, lengths: Positions, k: int, draws: Draws) -> "Members":
+    def _choose_set(self, gaps: Gaps, lengths: Positions, k: int, draws: Draws) -> Members:
         """Choose k members of runs by the sum of their scores; fewer than all."""
 
 
@@ -212,8 +206,6 @@ class _Runs:
     @classmethod
     def read(cls, scores: Any, lengths: Any) -> "_Runs":
         # A copy of what the arguments state. Runs without candidates are left out.
-        from dpselect.selection.races import single  # noqa: PLC0415 - imported when first used
-
         vector = as_vector(scores)
         if lengths is None:
             count = len(vector)

@@ -3,7 +3,7 @@
 For each block, keep its best score m, the number h of heads when coins are flipped against m, and one head,
 chosen uniformly. Against a larger maximum M each head stays a head with probability exp(-c (M - m)), independently, so
 the block is like a run of h equal candidates with score m. The arrival of the first head of such a run is one random
-number, which is revealed bit by bit (see `selection.arrivals`). Which of two blocks is earlier does not depend on M: a
+number, which is revealed bit by bit (see `selection.races`). Which of two blocks is earlier does not depend on M: a
 merge compares two arrivals and keeps the earlier one. By symmetry the kept head is a uniform one of those that stay.
 So any parts in any order give the distribution of one selection from all candidates, and nobody needs to know M.
 
@@ -11,10 +11,21 @@ A `Summary` is what a user feeds with blocks of candidates, sends to another mac
 combined into larger ones (`gathered`): DuckDB and Spark send only thousands of rows at a time, and every block has a
 fixed cost, about that of a hundred thousand candidates. Arrow data cannot change, so batches can be collected without a
 copy. Other blocks pass through at once: their owner may reuse them.
+
+**Labels.** Only the label that was drawn is read, and nothing else may depend on which it was. So the labels of a block
+are checked before anything is drawn, and reading one never fails: a timestamp that Python's
+datetime cannot hold exactly is returned as NumPy's. Whether an Arrow row can hold the labels is decided for the whole
+block, too, by the types of its labels; an unknown type does not fit.
+
+Integers are written in hexadecimal, which takes linear time and has no limit on digits.
 """
 
+import datetime
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,18 +39,6 @@ from dpselect._types import Array, Vector
 from dpselect._validate import attempted, withheld
 from dpselect.errors import InvalidType, InvalidValue, MissingExtra, ScoresChanged
 from dpselect.mechanisms.base import MECHANISMS, MechanismBase
-from dpselect.mechanisms.labels import (
-    Labels,
-    Unlabelled,
-    flag,
-    integer,
-    labels_of,
-    number,
-    quotient,
-    read_label,
-    written_label,
-)
-from dpselect.selection.arrivals import DEPTH, Arrival, draw_arrival, earlier
 from dpselect.selection.draws import Draws
 from dpselect.selection.flips import (
     FEW,
@@ -53,9 +52,240 @@ from dpselect.selection.flips import (
 )
 from dpselect.selection.gaps import MIDDLE, Gaps, Rate, gaps_of
 from dpselect.selection.kernel import Left
+from dpselect.selection.races import DEPTH, Arrival, draw_arrival, earlier
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+# These exact types: a subclass would not come back as the same type.
+WRITABLE = frozenset(
+    {type(None), str, bool, int, float, Fraction, Decimal, datetime.datetime, datetime.date, bytes}
+    | {np.datetime64, np.timedelta64}
+)
+_ARROW_WRITABLE = (
+    *("null", "boolean", "integer", "floating", "decimal", "date", "timestamp", "string", "large_string"),
+    *("string_view", "binary", "large_binary", "binary_view", "fixed_size_binary"),
+)
+_NOT_ARROW = ("Object", "Int128", "UInt128")  # polars types that Arrow lacks
+_KINDS = "give a list, NumPy array of one dimension, pandas or polars Series or Arrow array, one label per candidate"
+
+
+class Unlabelled(Enum):
+    """The label of a candidate without a label. It is not None, which may be a label, and it survives pickling."""
+
+    POSITION = "position"
+
+
+@dataclass(frozen=True, repr=False)
+class Labels:
+    """The labels of a block: `at` reads one by position, `writable` says whether an Arrow row can hold them all."""
+
+    at: Callable[[int], Any]
+    writable: bool
+
+
+_UNLABELLED = Labels(lambda _: Unlabelled.POSITION, writable=True)
+
+
+def labels_of(labels: Any, size: int) -> Labels:
+    """The labels of a block of this many candidates. Without labels, each candidate is labelled with its position."""
+    if labels is None:
+        return _UNLABELLED
+    read = _labels(labels)
+    if len(labels) != size:
+        raise InvalidValue("labels must be as long as scores: give one label for each candidate")
+    return read
+
+
+def _labels(labels: Any) -> Labels:
+    if isinstance(labels, range):
+        return Labels(labels.__getitem__, writable=True)
+    if isinstance(labels, (list, tuple)):
+        return Labels(lambda position: _python(labels[position]), _all_writable(labels))
+    if isinstance(labels, np.ndarray):
+        return _from_array(labels)
+    if _is(labels, "pandas", "Index"):
+        labels = labels.to_series()
+    if _is(labels, "pandas", "Series"):
+        return Labels(lambda position: _python(labels.array[position]), _pandas_writable(labels))
+    if _is(labels, "polars", "Series"):
+        return _labels(labels.to_list() if str(labels.dtype) in _NOT_ARROW else labels.to_arrow())
+    if _is(labels, "pyarrow", "Array") or _is(labels, "pyarrow", "ChunkedArray"):
+        return Labels(lambda position: _from_arrow(labels[position]), _arrow_writable(labels.type))
+    raise InvalidType(f"labels must be a sequence of labels, got {type(labels).__name__}: {_KINDS}")
+
+
+def _is(labels: Any, package: str, name: str) -> bool:
+    return any(c.__name__ == name and c.__module__.partition(".")[0] == package for c in type(labels).__mro__)
+
+
+def _python(label: Any) -> Any:
+    # A label that outlives its block. NumPy scalars become Python's, except timestamps, which may be finer.
+    if isinstance(label, np.generic) and not isinstance(label, (np.datetime64, np.timedelta64)):
+        return label.item()
+    return None if _is_missing(type(label)) else label
+
+
+def _is_missing(type_: type) -> bool:
+    # Whether this is the type of pandas' NA, which becomes None as a label.
+    return type_.__name__ == "NAType"
+
+
+def _all_writable(labels: Any) -> bool:
+    return all(
+        t in WRITABLE or _is_missing(t) or (np.generic in t.__mro__ and _dtype_writable(np.dtype(t)))
+        for t in set(map(type, labels))
+    )
+
+
+def _dtype_writable(dtype: np.dtype[Any]) -> bool:
+    # Whether all scalars of a type are writable. A float wider than Python's has no Python value.
+    return dtype.kind in "biuSUmM" or (dtype.kind == "f" and dtype.itemsize <= 8)
+
+
+def _from_array(labels: Any) -> Labels:
+    if labels.ndim != 1:
+        raise InvalidType(f"labels must be one-dimensional, got {labels.ndim} dimensions: {_KINDS}")
+    writable = _all_writable(labels) if labels.dtype.kind in "OT" else _dtype_writable(labels.dtype)
+    hidden = np.ma.getmask(labels)
+    if hidden is np.ma.nomask:
+        return Labels(lambda position: _python(labels[position]), writable)
+    return Labels(lambda position: None if hidden[position] else _python(labels.data[position]), writable)
+
+
+def _pandas_writable(labels: Any) -> bool:
+    # Whether these types are writable. A Timestamp is not: its time zone and unit would be lost.
+    dtype = labels.dtype
+    if str(dtype) == "category":
+        return _pandas_writable(dtype.categories)
+    if dtype.kind == "O" and isinstance(dtype, np.dtype):
+        return _all_writable(labels.array)
+    texts = ("str", "string", "string[pyarrow]", "large_string[pyarrow]")
+    return str(dtype) in texts or (dtype.kind in "biuf" and getattr(dtype, "itemsize", 8) <= 8)
+
+
+def _arrow_writable(type_: Any) -> bool:
+    import pyarrow as pa  # noqa: PLC0415 - an array of Arrow comes with it
+
+    if pa.types.is_dictionary(type_):
+        return _arrow_writable(type_.value_type)
+    if pa.types.is_timestamp(type_) and type_.unit == "ns" and type_.tz is not None:
+        return False  # a pandas Timestamp
+    return any(getattr(pa.types, f"is_{name}")(type_) for name in _ARROW_WRITABLE)
+
+
+def _from_arrow(scalar: Any) -> Any:
+    # The exact value: a NumPy timestamp if Python's cannot hold it, and the raw bytes of a text that is not UTF-8.
+    import pyarrow as pa  # noqa: PLC0415 - only for Arrow
+
+    if not scalar.is_valid:
+        return None
+    if pa.types.is_dictionary(scalar.type):
+        return _from_arrow(scalar.value)
+    if getattr(scalar.type, "unit", "") == "ns" and getattr(scalar.type, "tz", None) is None:
+        return _moment(scalar)
+    try:
+        return _python(scalar.as_py())
+    except Exception:  # an error would reveal what was drawn
+        if pa.types.is_temporal(scalar.type):
+            return _moment(scalar)
+        return scalar.as_buffer().to_pybytes() if hasattr(scalar, "as_buffer") else scalar
+
+
+def _moment(scalar: Any) -> Any:
+    import pyarrow as pa  # noqa: PLC0415 - only for Arrow
+
+    unit: Any = getattr(scalar.type, "unit", "D" if pa.types.is_date32(scalar.type) else "ms")
+    since_epoch = pa.types.is_timestamp(scalar.type) or pa.types.is_date(scalar.type)
+    return np.datetime64(scalar.value, unit) if since_epoch else np.timedelta64(scalar.value, unit)
+
+
+# Their text.
+
+_EVERY_TEXT = "utf-8", "surrogatepass"  # lone surrogates, too
+_MOMENT = re.compile(r"(?:datetime64|timedelta64)(?:\[[0-9]{0,10}[a-zA-Z]+\])?", re.ASCII)
+
+
+def integer(text: str) -> int:
+    """The integer that was written in hexadecimal."""
+    number = int(text, 16)
+    if f"{number:x}" != text:  # int also accepts 1_0 and digits of other scripts
+        raise ValueError
+    return number
+
+
+def quotient(number: Fraction) -> str:
+    """The text of a fraction."""
+    return f"{number.numerator:x}/{number.denominator:x}"
+
+
+def _fraction(text: str) -> Fraction:
+    numerator, denominator = text.split("/")
+    return Fraction(integer(numerator), integer(denominator))
+
+
+def number(text: str) -> Fraction:
+    """A parameter or a score of limited length."""
+    if len(text) > LONGEST:
+        raise ValueError
+    return _fraction(text)
+
+
+def flag(text: str) -> bool:
+    """True or False, from its text."""
+    return {"True": True, "False": False}[text]
+
+
+def _counted(moment: Any) -> str:
+    return f"{moment.dtype.name} {int(moment.view(np.int64)):x}"
+
+
+def _moment_of(text: str) -> Any:
+    name, count = text.split(" ")
+    if not _MOMENT.fullmatch(name):  # NumPy would parse the description of any type
+        raise ValueError
+    return np.array([integer(count)], np.int64).view(name)[0]
+
+
+# How labels are written and read, by exact type: the types of `labels.WRITABLE`.
+_LABELS: dict[type, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
+    type(None): (str, {"None": None}.__getitem__),
+    bool: (str, flag),
+    str: (lambda label: label.encode(*_EVERY_TEXT).hex(), lambda text: bytes.fromhex(text).decode(*_EVERY_TEXT)),
+    bytes: (bytes.hex, bytes.fromhex),
+    int: (lambda label: f"{label:x}", integer),
+    float: (float.hex, float.fromhex),
+    Fraction: (quotient, _fraction),
+    Decimal: (str, Decimal),
+    datetime.datetime: (datetime.datetime.isoformat, datetime.datetime.fromisoformat),
+    datetime.date: (datetime.date.isoformat, datetime.date.fromisoformat),
+    **dict.fromkeys((np.datetime64, np.timedelta64), (_counted, _moment_of)),
+}
+_TYPE = {type_.__name__: type_ for type_ in _LABELS}
+
+
+def written_label(label: Any) -> tuple[str | None, str | None]:
+    """The kind and the text of a label whose type is writable."""
+    if label is Unlabelled.POSITION:
+        return None, None
+    return type(label).__name__, _LABELS[type(label)][0](label)
+
+
+def read_label(kind: str | None, text: str | None) -> Any:
+    """The label of this kind with this text; refused unless it is written as exactly this text."""
+    if kind is None:
+        return Unlabelled.POSITION
+    if text is None:
+        raise ValueError
+    write, read = _LABELS[_TYPE[kind]]
+    label = read(text)
+    if type(label) is not _TYPE[kind] or write(label) != text:
+        raise ValueError
+    return label
+
+
+# The summary.
+
 
 # Coins wait until there are so many, or so many blocks: a block without a coin takes memory too.
 _MANY, _MANY_BLOCKS = 2**15, 256
@@ -228,6 +458,25 @@ def _flipped(gaps: Gaps, draws: Draws) -> Heads:
     return Heads(members)
 
 
+# Rows: all columns are text, because Arrow has no unbounded integers. The schema is the same for every summary, so many
+# batches can be stacked into one table. A row holds the secrets of the summary: treat it like the data.
+
+_PARAMETERS = ("epsilon", "sensitivity", "monotonic", "score_range", "steady")
+COLUMNS = (
+    *_PARAMETERS,
+    *("maximum", "exponent", "heads", "prefix", "depth", "head", "candidates", "label_kind", "label"),
+)
+Cells = dict[str, str | None]
+
+# How all columns but those of the label are written and read.
+_CELLS: dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
+    **dict.fromkeys(("epsilon", "sensitivity", "score_range", "maximum", "exponent"), (quotient, number)),
+    **dict.fromkeys(("monotonic", "steady"), (str, flag)),
+    **dict.fromkeys(("heads", "prefix", "depth", "head", "candidates"), ("{:x}".format, integer)),
+}
+_NO_SUMMARY = "the row is not a summary: give a batch from Summary.to_arrow"
+
+
 class Summary:
     """A selection in progress: feed it candidates block by block, on any number of machines, and merge.
 
@@ -340,10 +589,30 @@ class Summary:
 
     def to_arrow(self) -> "pa.RecordBatch":
         """Return the exact summary as an Arrow record batch of one row. It is secret, like the scores."""
-        return record_batch(self._cells())
+        try:
+            import pyarrow as pa  # noqa: PLC0415 - an extra, and a summary that is not written needs no Arrow
+        except ImportError:
+            raise MissingExtra(f"to_arrow needs PyArrow: {install_command('pyarrow')}") from None
+        return pa.record_batch([pa.array([cell], pa.string()) for cell in self._cells().values()], list(COLUMNS))
 
-    def _cells(self) -> "Cells":
-        return cells_of(self._mechanism, self._part, self._steady)
+    def _cells(self) -> Cells:
+        part = self._part
+        stated: dict[str, Any] = {"epsilon": self._mechanism.epsilon, "steady": self._steady}
+        stated |= self._mechanism.claim.arguments()
+        label: Cells = {}
+        if part is not None:
+            if not part.writable:  # for all labels or none: an error reveals nothing about the head
+                raise InvalidType(
+                    "all labels must be text, numbers, dates or bytes to be written to Arrow:"
+                    " give such labels (dates of pandas as a NumPy array), or pickle the summary"
+                )
+            arrival = part.arrival
+            stated |= {"exponent": arrival.exponent, "heads": arrival.size}
+            stated |= {"prefix": arrival.prefix, "depth": arrival.depth}
+            stated |= {"maximum": part.maximum, "head": part.head, "candidates": part.candidates}
+            label["label_kind"], label["label"] = written_label(part.label)
+        written = {name: _CELLS[name][0](value) for name, value in stated.items()} | label
+        return {name: written.get(name) for name in COLUMNS}
 
     @staticmethod
     def from_arrow(batch: Any) -> "Summary":
@@ -352,7 +621,13 @@ class Summary:
         Args:
             batch: a record batch or table of one row.
         """
-        return Summary(*read_cells(cells_of_batch(batch)))
+        if not (hasattr(batch, "to_pylist") and hasattr(batch, "num_rows")):
+            raise InvalidType(f"batch must be an Arrow record batch or table, got {type(batch).__name__}")
+        if batch.num_rows != 1:
+            raise InvalidValue(
+                "batch must have one row, like that of Summary.to_arrow: slice it, and merge the summaries"
+            )
+        return read_cells(withheld(lambda: batch.to_pylist()[0], InvalidValue(_NO_SUMMARY)))
 
     def result(self) -> Any:
         """Return the label of the selected candidate, or its position without labels: the same value on every call."""
@@ -360,6 +635,29 @@ class Summary:
         if part is None:
             raise InvalidValue("the summary has seen no candidates: add some with update or feed")
         return part.head if part.label is Unlabelled.POSITION else part.label
+
+
+def read_cells(cells: Cells) -> Summary:
+    """The summary with these cells."""
+    found = attempted(lambda: _read(cells))  # an error may quote a cell
+    if found is None:
+        raise InvalidValue(_NO_SUMMARY)
+    return found
+
+
+def _read(cells: Cells) -> Summary:
+    found = {name: read(text) for name, (_, read) in _CELLS.items() if (text := cells[name]) is not None}
+    stated = {name: found.pop(name) for name in _PARAMETERS if name in found}
+    steady, part = stated.pop("steady"), None
+    if found:
+        arrival = Arrival(found["exponent"], found["heads"], found["prefix"], found["depth"])
+        head, candidates = found["head"], found["candidates"]
+        is_possible = DEPTH <= arrival.depth <= LONGEST and 0 <= arrival.prefix < 1 << arrival.depth
+        if not (is_possible and 0 < arrival.size <= candidates and 0 <= head < candidates):
+            raise ValueError
+        part = Part(arrival, found["maximum"], head, read_label(cells["label_kind"], cells["label"]), candidates)
+    [kind] = [kind for kind in MECHANISMS.values() if kind.has_summary]
+    return Summary(kind(**stated), part, steady)
 
 
 def _column(batch: Any, name: str) -> Any:
@@ -419,83 +717,3 @@ def _table(batches: list[Any]) -> Any:
     import pyarrow as pa  # noqa: PLC0415 - a batch of Arrow comes with it
 
     return pa.Table.from_batches(batches)
-
-
-# Rows: all columns are text, because Arrow has no unbounded integers. The schema is the same for every summary, so many
-# batches can be stacked into one table. A row holds the secrets of the summary: treat it like the data.
-
-PUBLIC = ("epsilon", "sensitivity", "monotonic", "score_range", "steady")
-SECRET = ("maximum", "exponent", "heads", "prefix", "depth", "head", "candidates", "label_kind", "label")
-COLUMNS = (*PUBLIC, *SECRET)
-
-Cells = dict[str, str | None]
-
-_NO_SUMMARY = "the row is not a summary: give a batch from Summary.to_arrow"
-_PARAMETERS: dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
-    **dict.fromkeys(PUBLIC, (quotient, number)),
-    **dict.fromkeys(("monotonic", "steady"), (str, flag)),
-}
-
-
-def cells_of(mechanism: MechanismBase, part: Part | None, steady: bool) -> Cells:
-    stated = {"epsilon": mechanism.epsilon, **mechanism.claim.arguments(), "steady": steady}
-    public: Cells = {name: _PARAMETERS[name][0](stated[name]) if name in stated else None for name in PUBLIC}
-    if part is None:
-        return {**public, **dict.fromkeys(SECRET)}
-    if not part.writable:  # for all labels or none: an error reveals nothing about the head
-        raise InvalidType(
-            "all labels must be text, numbers, dates or bytes to be written to Arrow:"
-            " give such labels (dates of pandas as a NumPy array), or pickle the summary"
-        )
-    arrival, (kind, label) = part.arrival, written_label(part.label)
-    counts = {"heads": arrival.size, "prefix": arrival.prefix, "depth": arrival.depth}
-    counts |= {"head": part.head, "candidates": part.candidates}
-    written: Cells = {name: f"{count:x}" for name, count in counts.items()}
-    numbers = {"maximum": quotient(part.maximum), "exponent": quotient(arrival.exponent)}
-    return {**public, **written, **numbers, "label_kind": kind, "label": label}
-
-
-def read_cells(cells: Cells) -> tuple[MechanismBase, Part | None, bool]:
-    """The mechanism, the part and the option `steady` of the summary with these cells."""
-    found = attempted(lambda: _summary(cells))  # an error may quote a cell
-    if found is None:
-        raise InvalidValue(_NO_SUMMARY)
-    return found
-
-
-def _summary(cells: Cells) -> tuple[MechanismBase, Part | None, bool]:
-    stated = {name: _PARAMETERS[name][1](text) for name in PUBLIC if (text := cells[name]) is not None}
-    steady = stated.pop("steady")
-    [kind] = [kind for kind in MECHANISMS.values() if kind.has_summary]
-    return kind(**stated), None if cells["exponent"] is None else _part(cells), steady
-
-
-def record_batch(cells: Cells) -> "pa.RecordBatch":
-    """A record batch of one row."""
-    try:
-        import pyarrow as pa  # noqa: PLC0415 - an extra, and a summary that is not written needs no Arrow
-    except ImportError:
-        raise MissingExtra(f"to_arrow needs PyArrow: {install_command('pyarrow')}") from None
-    return pa.record_batch([pa.array([cells[name]], pa.string()) for name in COLUMNS], list(COLUMNS))
-
-
-def cells_of_batch(batch: Any) -> Cells:
-    if not (hasattr(batch, "to_pylist") and hasattr(batch, "num_rows")):
-        raise InvalidType(f"batch must be an Arrow record batch or table, got {type(batch).__name__}")
-    if batch.num_rows != 1:
-        raise InvalidValue("batch must have one row, like that of Summary.to_arrow: slice it, and merge the summaries")
-    cells: Cells = withheld(lambda: batch.to_pylist()[0], InvalidValue(_NO_SUMMARY))  # Arrow does not check its bytes
-    return cells
-
-
-def _part(cells: Cells) -> Part:
-    heads, prefix, depth, head, candidates = (
-        integer(cells[name] or "") for name in ("heads", "prefix", "depth", "head", "candidates")
-    )
-    if not (DEPTH <= depth <= LONGEST and 0 <= prefix < 1 << depth):
-        raise ValueError
-    if not (0 < heads <= candidates and 0 <= head < candidates):
-        raise ValueError
-    label = read_label(cells["label_kind"], cells["label"] or "")
-    maximum, exponent = (number(cells[name] or "") for name in ("maximum", "exponent"))
-    return Part(Arrival(exponent, heads, prefix, depth), maximum, head, label, candidates)

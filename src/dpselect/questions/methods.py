@@ -116,7 +116,7 @@ from dpselect.mechanisms.several import (
     selecting_sets,
     sizes_of,
 )
-from dpselect.mechanisms.thresholds import Threshold
+from dpselect.mechanisms.unlisted import Threshold
 from dpselect.release import Priced
 from dpselect.selection.gaps import UNIT_RATE, gaps_of
 

@@ -6,8 +6,8 @@ nobody has is the answer, drawn again and again until it is one. So the answer h
 would have if all values of the domain were listed, at the same pure epsilon. An answer "none of them" would reveal that
 nobody has the value.
 
-**Values that nobody listed.** The most common ones are chosen above a threshold (`mechanisms.thresholds`). All that are
-common enough are found by coins (`selection.finding`). Both are (epsilon, delta)-differentially private, and what they
+**Values that nobody listed** (`mechanisms.unlisted`). The most common ones are chosen above a threshold. All that are
+common enough are found by coins. Both are (epsilon, delta)-differentially private, and what they
 return is public. "Nothing was common enough" is an answer like any other, at the same cost.
 
 **Shares.** A top-k of found values is k selections one after another, each with 1/k of epsilon and of delta; so are
@@ -15,7 +15,7 @@ groups. The coins of m values of a person have a share of 1/m each. A person who
 m values that they leave and of m that they get: 2 m coins.
 
 **How many people a value needs, by coins.** A value that n people have comes out with the probability pi(n) of
-`selection.finding`.
+`mechanisms.unlisted`.
 
 **Above "nothing".** "Nothing" has the score s = 1 + T, and the rate is c for each person. A value that n = s + g people
 have, g >= 0, and that no other value competes with, loses
@@ -55,7 +55,7 @@ from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import Claim, stated
 from dpselect.mechanisms.privacy import PURE_LOSS
 from dpselect.mechanisms.several import sizes_of
-from dpselect.mechanisms.thresholds import MOST, Factor, Threshold, chosen_above, threshold
+from dpselect.mechanisms.unlisted import MOST, Factor, Finding, Threshold, chosen_above, threshold
 from dpselect.questions.methods import METHODS, Draw, Method, Peel, Share, checked_limit, is_in_order, method_for
 from dpselect.questions.options import MOST_VALUES, Field, Option, domain, listed, option, sizes, whole
 from dpselect.questions.question import FOUND, OF_TABLE, Asked, OfTable, checked_for_tables, divided, many_in_words
@@ -63,7 +63,6 @@ from dpselect.questions.rows import Engine, Individuals, Levels, Tally, counted
 from dpselect.release import Accuracy
 from dpselect.selection.draws import Draws
 from dpselect.selection.enclosure import log_bracket
-from dpselect.selection.finding import Finding
 
 _HALF, _RARELY = Fraction(1, 2), Fraction(1, 20)
 _DIGITS = 40

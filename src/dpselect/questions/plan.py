@@ -31,7 +31,7 @@ from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.exponential import ExponentialMechanism
 from dpselect.mechanisms.permute_and_flip import PermuteAndFlip
 from dpselect.mechanisms.privacy import Guarantee
-from dpselect.mechanisms.thresholds import MOST
+from dpselect.mechanisms.unlisted import MOST
 from dpselect.questions.methods import WHAT, Draw, Method, Peel
 from dpselect.questions.most import People, Unlisted, UnlistedMode, UnlistedTopK, Values, checked_delta
 from dpselect.questions.question import FOUND, Question, Select, divided, question_of

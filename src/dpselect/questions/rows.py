@@ -46,8 +46,8 @@ from dpselect._validate import withheld
 from dpselect.errors import EngineFailure
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import Neighbours
+from dpselect.mechanisms.unlisted import Finding
 from dpselect.questions.methods import Method, checked_limit
-from dpselect.selection.finding import Finding
 
 if TYPE_CHECKING:
     from dpselect.tables.candidates import Groups, Values

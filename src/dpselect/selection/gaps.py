@@ -368,7 +368,9 @@ class RowGaps(Gaps):
         self.shape = matrix.shape
         copy = room[0].view(matrix.dtype)[: matrix.size].reshape(matrix.shape)
         copy[...] = matrix
-        super().__init__(copy.ravel(), rate, steady_maxima(copy) if steady else row_maxima(copy))
+        super().__init__(
+            copy.ravel(), rate, steady_maxima(copy) if steady else maxima_of_parts(copy.ravel(), copy.shape[1])
+        )
         self._part, self._room = matrix.shape[1], room[1]
 
     @cached_property
@@ -438,7 +440,7 @@ def gaps_of(scores: Vector, rate: Rate, *, hint: Fraction | None = None, steady:
             scores = np.array(scores)
         if rate.is_moderate:
             return Gaps(scores, rate, at_least=_native(hint, scores.dtype), steady=steady)
-        block_maxima(scores)  # refuses scores that are not finite
+        finite_maximum(scores)  # refuses scores that are not finite
         scores = [rational(score) for score in scores.tolist()]
     scaled = over_common_denominator(scores)
     if scaled is not None:
@@ -481,24 +483,15 @@ def scanned(values: Array, best: float | None, gap: float) -> kernel.Scan:
         best = _limits(values.dtype)[0] if is_whole else -math.inf
     found = kernel.scan(values, BLOCK, best, min(gap, _LARGEST_GAP) if is_whole else gap, most)
     if found is None:
-        maxima = block_maxima(values)
+        maxima = maxima_of_parts(values, BLOCK)
         return kernel.Scan(maxima, True, max(np.maximum.reduce(maxima).item(), best))
     if not found.is_finite:
         raise not_finite()
     return found
 
 
-def block_maxima(values: Array) -> Array:
-    """The maximum of each block of BLOCK values (the last may be shorter); refuses values that are not finite."""
-    return _maxima_of_parts(values, BLOCK)
-
-
-def row_maxima(matrix: Array) -> Array:
-    # The maximum of each row of a matrix without holes; refuses values that are not finite.
-    return _maxima_of_parts(matrix.ravel(), matrix.shape[1])
-
-
-def _maxima_of_parts(values: Array, width: int) -> Array:
+def maxima_of_parts(values: Array, width: int) -> Array:
+    """The maximum of each `width` values (the last part may be shorter); refuses values that are not finite."""
     found = kernel.maxima(values, width)
     if found is None:
         starts = np.arange(0, values.size, width)
@@ -513,7 +506,7 @@ def _maxima_of_parts(values: Array, width: int) -> Array:
 def finite_maximum(values: Array) -> Any:
     # The maximum of some values; refuses values that are not finite.
     if kernel.takes(values):
-        return _maxima_of_parts(values, values.size)[0]
+        return maxima_of_parts(values, values.size)[0]
     return _finite_maxima(values, np.maximum.reduce, lambda highest: highest)
 
 
@@ -540,7 +533,7 @@ def _finite_maxima(
 
 
 def steady_maxima(matrix: Array) -> Array:
-    # The maximum of each row, like `row_maxima`, but in time that does not depend on the signs.
+    # The maximum of each row, like `maxima_of_parts`, but in time that does not depend on the signs.
     maxima: Array = np.maximum.reduce(matrix, axis=1)
     if matrix.dtype.kind == "f":
         ends = np.minimum.reduce(matrix, axis=None), np.maximum.reduce(maxima)

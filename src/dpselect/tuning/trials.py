@@ -22,8 +22,7 @@ from dpselect._types import Flags, Integers, Positions
 from dpselect._validate import attempted
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.ledger import Ledger
-from dpselect.selection.discrete import two_sided_geometric
-from dpselect.selection.draws import Draws
+from dpselect.selection.draws import Draws, two_sided_geometric
 
 # Parameters by name. Values are lists, or distributions with a method `rvs`, such as those of scipy.stats.
 Space = list[dict[str, Any]]

@@ -15,10 +15,10 @@ import numpy as np
 
 from dpselect._types import Counts
 from dpselect.mechanisms.base import MechanismBase
+from dpselect.mechanisms.unlisted import Finding
 from dpselect.questions.methods import Method
 from dpselect.questions.rows import Individuals, Levels, Places, Tally, counted, places_of_groups
 from dpselect.selection.draws import Draws
-from dpselect.selection.finding import Finding
 from dpselect.tables import checks
 from dpselect.tables.candidates import Groups, Values
 from dpselect.tables.checks import Check, Reading

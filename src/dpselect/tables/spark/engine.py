@@ -33,9 +33,9 @@ from dpselect._types import Counts, Flags, Lengths
 from dpselect.errors import EngineFailure
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.summary import Summary, read_cells
+from dpselect.mechanisms.unlisted import Finding
 from dpselect.questions.methods import Method
 from dpselect.questions.rows import Individuals, Levels, Places, Tally, counted, places_of_groups
-from dpselect.selection.finding import Finding
 from dpselect.tables.candidates import Values
 from dpselect.tables.domains import Domain, counted_form
 from dpselect.tables.duckdb.source import connect
@@ -206,7 +206,7 @@ def _selected(scores: DataFrame, mechanism: Summarizing, taken: dict[int, list[A
     merged: dict[int, Summary] = {}
     for row in summaries.to_pylist():
         group = row.pop("grp")
-        merged[group] = merged.get(group, mechanism.summary()).merge(Summary(*read_cells(row)))
+        merged[group] = merged.get(group, mechanism.summary()).merge(read_cells(row))
     return [merged[group].result() for group in sorted(merged)]
 
 

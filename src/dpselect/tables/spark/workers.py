@@ -21,8 +21,8 @@ import pyarrow.compute as pc
 
 from dpselect.errors import EngineFailure
 from dpselect.mechanisms.summary import COLUMNS, ROWS, Summary, gathered
+from dpselect.mechanisms.unlisted import Finding
 from dpselect.selection.draws import Draws
-from dpselect.selection.finding import Finding
 from dpselect.tables.duckdb.files import LONGEST_LINE, LONGEST_READ, rows_of
 from dpselect.tables.duckdb.source import connect
 from dpselect.tables.duckdb.values import identifier

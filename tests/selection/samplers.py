@@ -1,0 +1,89 @@
+"""One harness for the laws of samplers: draws against a law and wrong ones, single proposals, and who survives."""
+
+import itertools
+import random
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpselect.selection.draws import Draws
+from tests.seam import Refused, ScriptedBits
+from tests.statistical.goodness import assert_fits, assert_rejected
+
+FILL = random.SystemRandom()
+
+
+def slow(*values):
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
+def random_bits(count):
+    return format(FILL.getrandbits(count), f"0{count}b") if count else ""
+
+
+def assert_drawn(draw, draws, right, *wrong):
+    """Outcomes have the right law, a dictionary of probabilities, and would not pass for any of the wrong laws."""
+    found = Counter(draw() for _ in range(draws))
+    counts, truth = [found[outcome] for outcome in right], list(right.values())
+    assert sum(counts) == draws, "nothing else is drawn"
+    assert_fits(counts, truth)
+    for other in wrong:
+        assert_rejected(counts, [other[outcome] for outcome in right], truth=truth)
+
+
+def once(choose, asked="index"):
+    """A run of a rejection sampler that stops when it would propose again."""
+
+    def run(draws):
+        propose, proposals = getattr(draws, asked), []
+
+        def first(*bounds):
+            proposals.append(bounds)
+            if len(proposals) > 1:
+                raise Refused
+            return propose(*bounds)
+
+        setattr(draws, asked, first)
+        return choose(draws)
+
+    return run
+
+
+def as_list(outcomes, size):
+    return [outcomes.get(candidate, Fraction(0)) for candidate in range(size)]
+
+
+class Surviving(Draws):
+    """Every coin, or run, survives its zeros."""
+
+    def survivors(self, count, zeros):
+        return np.arange(count)
+
+
+class Nobody(ScriptedBits):
+    """None survives."""
+
+    def survivors(self, count, zeros):
+        return np.empty(0, np.int64)
+
+
+def sets_of(count, sizes):
+    return [chosen for k in sizes for chosen in itertools.combinations(range(count), k)]
+
+
+def law_over_sets(scores, score, sizes, rate, pmf):
+    """The probability of each set of positions, from that of a candidate among candidates."""
+    chosen = sets_of(len(scores), sizes)
+    utilities = [score([Fraction(own) for own in scores], own) for own in chosen]
+    probabilities = pmf([Fraction(rate) * (max(utilities) - own) for own in utilities])
+    return dict(zip(chosen, map(float, probabilities), strict=True))
+
+
+def total(scores, chosen):
+    return sum(scores[i] for i in chosen)
+
+
+def margin(scores, chosen):
+    return min(scores[i] for i in chosen) - max(x for i, x in enumerate(scores) if i not in chosen)
