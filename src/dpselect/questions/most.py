@@ -57,7 +57,7 @@ from dpselect.mechanisms.privacy import PURE_LOSS
 from dpselect.mechanisms.several import sizes_of
 from dpselect.mechanisms.thresholds import MOST, Factor, Threshold, chosen_above, threshold
 from dpselect.questions.methods import METHODS, Draw, Method, Peel, Share, checked_limit, is_in_order, method_for
-from dpselect.questions.options import MOST_VALUES, Field, Option, domain, listed, option, sizes, whole
+from dpselect.questions.options import ASKING, MAX_VALUES, Field, Option, domain, listed, option, sizes
 from dpselect.questions.question import FOUND, OF_TABLE, Asked, OfTable, checked_for_tables, divided, many_in_words
 from dpselect.questions.rows import Engine, Individuals, Levels, Tally, counted
 from dpselect.release import Accuracy
@@ -94,60 +94,34 @@ class Mode(OfTable):
     returns_one: ClassVar[bool] = True
     limits_listed: ClassVar[bool] = False  # whether a person may count for a limited number of listed candidates
     candidates: Annotated[Any, {"type": "integer", "minimum": 2}] = option(
-        asking=(
-            Option(
-                ("--candidates",),
-                "LIST|FILE",
-                "Possible answers: A,B,C, or a file with one per line. Must be public.",
-                listed,
-                way="a list",
-            ),
-            Option(
-                ("--every",),
-                "RULE",
-                "A rule instead of a list: int64, integer:0..999, text:8 (at most 8 bytes), text:6:0123456789 (of these"
-                " characters), decimal:9:2 (9 digits, 2 of them after the point), date, uuid, ...",
-                domain,
-                way="a rule",
-            ),
+        Option(
+            ("--candidates",),
+            "LIST|FILE",
+            "Possible answers: A,B,C, or a file with one per line. Must be public.",
+            listed,
+            way="a list",
+            planned={"metavar": "N|LIST|FILE", "help": "Number of candidates; or A,B,C or a file of them."},
         ),
-        planning=(
-            Option(
-                ("--candidates",),
-                "N|LIST|FILE",
-                "Number of candidates; or A,B,C or a file of them.",
-                listed,
-                way="a list",
-            ),
-            Option(
-                ("--every",),
-                "RULE",
-                "A rule instead of a list, as for dpselect mode: int64, text:8, ...",
-                domain,
-                way="a rule",
-            ),
+        Option(
+            ("--every",),
+            "RULE",
+            "A rule instead of a list: int64, integer:0..999, text:8 (at most 8 bytes), text:6:0123456789 (of these"
+            " characters), decimal:9:2 (9 digits, 2 of them after the point), date, uuid, ...",
+            domain,
+            way="a rule",
+            planned={"help": "A rule instead of a list, as for dpselect mode: int64, text:8, ..."},
         ),
         is_required=False,
     )
     rule: str | None = None
     other: Any = option(
-        asking=Option(("--other",), "TEXT", "A further candidate, for people with a value that is not listed."),
+        Option(("--other",), "TEXT", "A further candidate, for people with a value that is not listed."),
+        forms=(ASKING,),
         default=None,
         table=True,
         repr=False,
     )
-    max_values: int | None = option(
-        asking=Option(
-            ("--max-values",),
-            "N",
-            "For how many of the values that are found a person counts: N of theirs, at random.",
-            whole,
-        ),
-        planning=MOST_VALUES,
-        default=None,
-        table=True,
-        repr=False,
-    )
+    max_values: int | None = option(MAX_VALUES, default=None, table=True, repr=False)
     among: Any = field(default=None, repr=False, metadata=OF_TABLE)  # the list or the domain
     # How it is chosen, once that is settled.
     taken: Method | None = field(default=None, repr=False, compare=False, metadata=OF_TABLE)
@@ -367,16 +341,14 @@ class TopK(Mode):
     returns_one: ClassVar[bool] = False
     limits_listed: ClassVar[bool] = True
     k: int | tuple[int, int] = option(
-        asking=Option(
-            ("-k",), "K|LO:HI", "How many candidates to return, or an interval in which to find a clear cut.", sizes
-        ),
-        planning=Option(
+        Option(
             ("-k",),
-            "K",
-            "How many candidates to return; LO:HI for the margin.",
+            "K|LO:HI",
+            "How many candidates to return, or an interval in which to find a clear cut.",
             sizes,
             page=Field("How many, k", example="3"),
-        ),
+            planned={"metavar": "K", "help": "How many candidates to return; LO:HI for the margin."},
+        )
     )
     method: Annotated[str, {"enum": [AUTO, *METHODS]}] = option(
         Option(
@@ -388,13 +360,11 @@ class TopK(Mode):
         default=AUTO,
     )
     max_values: int | None = option(
-        asking=Option(
-            ("--max-values",),
-            "N",
-            "For how many candidates a person counts: N of theirs, at random. set and noisy-counts need it.",
-            whole,
+        replace(
+            MAX_VALUES,
+            help="For how many candidates a person counts: N of theirs, at random. set and noisy-counts need it.",
+            page=Field("Values per person", example="1", empty="any number"),
         ),
-        planning=replace(MOST_VALUES, page=Field("Values per person", example="1", empty="any number")),
         default=None,
     )
     ordered: bool = option(
@@ -685,13 +655,7 @@ class Values(Unlisted):
     priced: ClassVar[tuple[str, ...]] = ("delta",)
     coins: ClassVar[str] = "coins"
     max_values: int = option(
-        asking=Option(
-            ("--max-values",),
-            "N",
-            "For how many of the values that are found a person counts: N of theirs, at random.",
-            whole,
-        ),
-        planning=Option(("--max-values",), "M", "For how many values one person counts at most.", whole),
+        replace(MAX_VALUES, planned={"metavar": "M", "help": "For how many values one person counts at most."}),
         default=1,
     )
 

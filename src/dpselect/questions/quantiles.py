@@ -61,7 +61,7 @@ from dpselect.mechanisms.parameters import (
 )
 from dpselect.mechanisms.several import SelectsSeveral, selecting_sets
 from dpselect.questions.methods import Draw
-from dpselect.questions.options import HIDDEN, Field, Option, end, listed_levels, option, whole
+from dpselect.questions.options import ASKING, HIDDEN, Field, Option, as_it_is, end, listed_levels, option, whole
 from dpselect.questions.question import OF_TABLE, Asked, EndOfRange, Exact, OfTable, checked_for_tables, many, plain
 from dpselect.questions.rows import Engine, Individuals, Places, quantile_score_runs
 from dpselect.questions.splitting import SUB_PLACES, split_quantiles
@@ -105,77 +105,77 @@ class OverRange(OfTable):
 
     is_of_numbers: ClassVar[bool] = True
     lower: EndOfRange = option(
-        asking=Option(
+        Option(
             ("--lower",),
             "A",
             "Smallest candidate: a number, date or timestamp. Default: that of the type.",
             end,
-        ),
-        planning=Option(
-            ("--lower",),
-            "A",
-            "Smallest candidate: a number, date or timestamp. Default: 2^64 candidates.",
             page=Field("From", example="0"),
+            planned={
+                "help": "Smallest candidate: a number, date or timestamp. Default: 2^64 candidates.",
+                "read": as_it_is,
+            },
         ),
         default=None,
     )
     upper: EndOfRange = option(
-        asking=Option(("--upper",), "B", "Largest candidate. Default: that of the type.", end),
-        planning=Option(("--upper",), "B", "Largest candidate.", page=Field("to", example="100")),
+        Option(
+            ("--upper",),
+            "B",
+            "Largest candidate. Default: that of the type.",
+            end,
+            page=Field("to", example="100"),
+            planned={"help": "Largest candidate.", "read": as_it_is},
+        ),
         default=None,
     )
     step: Exact = option(
-        asking=Option(
+        Option(
             ("--step",),
             "S",
             "Step between candidates (days for dates, seconds for timestamps). Default: 1, or without --lower or"
             " --upper as fine as the type. For CSV, 1 reads whole numbers and 0.01 two digits after the point.",
             end,
-        ),
-        planning=Option(
-            ("--step",),
-            "S",
-            "Step between candidates (days for dates, seconds for timestamps). Default: 1.",
             page=Field("in steps of", "The range must be public. It is not taken from the data.", "1"),
+            planned={
+                "help": "Step between candidates (days for dates, seconds for timestamps). Default: 1.",
+                "read": as_it_is,
+            },
         ),
         default=None,
     )
     range: Annotated[str, {"enum": [FULL, LOG]}] = option(
-        asking=Option(
+        Option(
             ("--range",),
             "full|log",
             "log: values rounded to two digits, for few people or an unknown scale.",
             default=FULL,
-        ),
-        planning=Option(
-            ("--range",),
-            "R",
-            "full, or log for about 5,000 candidates of two digits.",
-            default=FULL,
             page=HIDDEN,
+            planned={"metavar": "R", "help": "full, or log for about 5,000 candidates of two digits."},
         ),
         default=FULL,
     )
     candidates: int | None = None
     per_person: str = option(
-        asking=Option(
+        Option(
             ("--per-person",),
             "median|rows",
             "A person counts once, at the median of their rows; or with up to --max-rows rows, chosen at random.",
             default=MEDIAN,
         ),
+        forms=(ASKING,),
         default=MEDIAN,
         table=True,
         repr=False,
     )
     max_rows: int | None = option(
-        asking=Option(("--max-rows",), "M", "With how many rows a person counts, for --per-person rows.", whole),
-        planning=Option(
+        Option(
             ("--max-rows",),
             "M",
-            "A person counts with at most M rows. Default: once, at their median.",
+            "With how many rows a person counts, for --per-person rows.",
             whole,
             page=HIDDEN,
+            planned={"help": "A person counts with at most M rows. Default: once, at their median."},
         ),
         default=None,
     )
@@ -486,16 +486,14 @@ class Quantiles(OverRange):
     has_plot: ClassVar[bool] = True
     is_split: ClassVar[bool] = True
     levels: Annotated[Any, _LEVELS] = option(
-        asking=Option(
-            ("--levels",), "LIST", "Shares such as 0.1,0.5,0.9, or quartiles, deciles or percentiles.", listed_levels
-        ),
-        planning=Option(
+        Option(
             ("--levels",),
-            "LEVELS",
-            "0.1,0.5,0.9, or quartiles, deciles or percentiles.",
+            "LIST",
+            "Shares such as 0.1,0.5,0.9, or quartiles, deciles or percentiles.",
             listed_levels,
             page=Field("Levels", "0.5 is the median. Several: 0.1, 0.5, 0.9, or quartiles or deciles.", "0.5"),
-        ),
+            planned={"metavar": "LEVELS", "help": "0.1,0.5,0.9, or quartiles, deciles or percentiles."},
+        )
     )
 
     def __post_init__(self) -> None:

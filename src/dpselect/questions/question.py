@@ -31,7 +31,7 @@ from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import Claim, Neighbours, neighbours_of, stated
 from dpselect.questions.methods import Draw
-from dpselect.questions.options import HIDDEN, Field, Option, combined, listed, named, option, whole
+from dpselect.questions.options import HIDDEN, PLANNING, Field, Option, combined, listed, named, option, whole
 from dpselect.questions.rows import Engine, Individuals
 from dpselect.release import Accuracy
 
@@ -383,7 +383,7 @@ class OfTable(Question):
     """What all questions about a table share. `noun` is who is counted in a table: people, or rows."""
 
     groups: int | None = option(
-        planning=Option(
+        Option(
             ("--groups",),
             "N|LIST|FILE",
             "One answer for each group: their number, A,B,C or a file. Repeat it to combine the groups of columns.",
@@ -392,6 +392,7 @@ class OfTable(Question):
             is_repeated=True,
             page=Field("Groups", empty="none"),
         ),
+        forms=(PLANNING,),
         default=None,
     )
     max_groups: int = option(
@@ -563,11 +564,12 @@ class Select(Question):
     priced: ClassVar[tuple[str, ...]] = ("mechanism", "delta")
     has_scores: ClassVar[bool] = True
     candidates: int = option(
-        planning=Option(("--candidates",), "N", "Number of candidates. Default: that of --scores.", listed),
+        Option(("--candidates",), "N", "Number of candidates. Default: that of --scores.", listed),
+        forms=(PLANNING,),
         is_required=False,
     )
     sensitivity: Number | None = option(
-        planning=Option(
+        Option(
             ("--sensitivity",),
             "D",
             "How much one person can change any single score. Default: 1.",
@@ -577,10 +579,11 @@ class Select(Question):
                 "1",
             ),
         ),
+        forms=(PLANNING,),
         default=None,
     )
     monotonic: bool = option(
-        planning=Option(
+        Option(
             ("--monotonic",),
             "",
             "One person moves all scores in the same direction, as in counts of people.",
@@ -590,15 +593,17 @@ class Select(Question):
                 example="true",
             ),
         ),
+        forms=(PLANNING,),
         default=False,
     )
     score_range: Number | None = option(
-        planning=Option(
+        Option(
             ("--score-range",),
             "R",
             "How much one person can change the difference of two scores; replaces both.",
             page=HIDDEN,
         ),
+        forms=(PLANNING,),
         default=None,
     )
 
