@@ -11,7 +11,7 @@ from dpselect._scores import as_vector
 from dpselect.accounting.budget import Price
 from dpselect.questions import TopK
 from dpselect.questions.methods import METHODS
-from dpselect.questions.top_k_error import seeded, simulated_answers
+from dpselect.top_k import seeded, simulated_answers
 from tests.statistical.goodness import assert_fits, assert_rejected
 
 

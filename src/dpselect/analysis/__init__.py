@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from dpselect.analysis.promises import Bounds, Promise, WorstCase, error_bounds, worst_case_error
     from dpselect.analysis.unequal import UnequalErrors, unequal_errors
     from dpselect.questions.plan import FoundPlan, Plan, PlannedMethod, plan, plan_found
-    from dpselect.questions.top_k_error import TopKComparison, TopKError, compare_top_k, top_k_error
     from dpselect.release import Accuracy
+    from dpselect.top_k import TopKComparison, TopKError, compare_top_k, top_k_error
 
 __all__ = [
     "Accuracy",
@@ -62,7 +62,7 @@ _HOMES = {
     **dict.fromkeys(("Bounds", "Promise", "WorstCase", "error_bounds", "worst_case_error"), "analysis.promises"),
     **dict.fromkeys(("UnequalErrors", "unequal_errors"), "analysis.unequal"),
     **dict.fromkeys(("FoundPlan", "Plan", "PlannedMethod", "plan", "plan_found"), "questions.plan"),
-    **dict.fromkeys(("TopKComparison", "TopKError", "compare_top_k", "top_k_error"), "questions.top_k_error"),
+    **dict.fromkeys(("TopKComparison", "TopKError", "compare_top_k", "top_k_error"), "top_k"),
 }
 
 

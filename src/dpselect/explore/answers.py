@@ -38,7 +38,7 @@ from dpselect.questions.plan import Plan, plan, share_of
 from dpselect.questions.quantiles import Quantile, Quantiles
 from dpselect.questions.question import OfTable, Question, Select, plain, question_of
 from dpselect.questions.rows import Individuals
-from dpselect.questions.top_k_error import TopKError, error_of, seeded, simulated_answers
+from dpselect.top_k import TopKError, error_of, seeded, simulated_answers
 
 Fields = Mapping[str, Any]
 _Known = TypeVar("_Known")

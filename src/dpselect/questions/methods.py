@@ -90,7 +90,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from importlib import import_module
 from itertools import accumulate
 from typing import Any, ClassVar, NamedTuple
 
@@ -99,9 +98,10 @@ import numpy as np
 from dpselect import _validate
 from dpselect._numbers import shown
 from dpselect._scores import as_lengths, as_vector
-from dpselect._types import Array, Floats, Positions, Vector
+from dpselect._types import Floats, Positions, Vector
 from dpselect.accounting.budget import AUTO, Budget, Price
 from dpselect.accounting.charge import ONE_SHOT, Charge
+from dpselect.analysis import top_k as laws
 from dpselect.analysis.promises import UnitErrors, selection_errors
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.base import MechanismBase
@@ -117,7 +117,7 @@ from dpselect.mechanisms.several import (
     sizes_of,
 )
 from dpselect.mechanisms.thresholds import Threshold
-from dpselect.release import Priced
+from dpselect.release import Answer, Payer, Priced
 from dpselect.selection.gaps import UNIT_RATE, gaps_of
 
 WHAT = "a planned question"
@@ -189,10 +189,6 @@ class Task(NamedTuple):
     def noise(self, generator: "np.random.Generator") -> Callable[[tuple[int, int]], Floats]:
         """Return the noise of the mechanism, of any shape."""
         return partial(self.mechanism.noise, generator)
-
-
-def _laws() -> Any:
-    return import_module("dpselect.analysis.top_k")
 
 
 _FLOAT_BITS = 53
@@ -335,8 +331,7 @@ class Method(ABC):
 
     def simulated(self, task: Task, runs: int, generator: "np.random.Generator") -> Positions:
         """Return what is chosen in so many runs, in floats. Never for release."""
-        found: Positions = _laws().simulate_once(task.scores, task.size, task.rate, runs, task.noise(generator))
-        return found
+        return laws.simulate_once(task.scores, task.size, task.rate, runs, task.noise(generator))
 
     def inverted(self, task: Task, exponents: Floats) -> Floats | None:  # noqa: ARG002 - for methods that have a bound
         """Return how likely two counts with these differences are inverted, at most; None if that is not known."""
@@ -435,6 +430,13 @@ class All(Method):
         return "all candidates are chosen, so nothing need be drawn or charged"
 
 
+def free_answer(value: Any, ledger: Payer | None, request_id: str | None) -> Answer:
+    """The answer that all candidates are chosen. It costs nothing, so a request is not stored."""
+    if request_id is not None and ledger is None:
+        raise InvalidValue("request_id needs a ledger that stores it: give the ledger too")
+    return Answer(value, "none", Guarantee(Fraction(0), 0.0), Fraction(0))
+
+
 class Set(Method):
     """One choice among all sets of k candidates, by the sum of their scores."""
 
@@ -454,13 +456,10 @@ class Set(Method):
         return UnitErrors(total.average / self.k, attained, lambda x: total.tail(self.k * x))
 
     def shortfall(self, task: Task) -> float | None:
-        found: float | None = _laws().expected_shortfall_of_sets(task.scores, task.size, task.rate, waits=task.waits)
-        return found
+        return laws.expected_shortfall_of_sets(task.scores, task.size, task.rate, waits=task.waits)
 
     def simulated(self, task: Task, runs: int, generator: "np.random.Generator") -> Positions:
-        asked = (task.scores, task.size, task.rate, runs, generator)
-        found: Positions = _laws().simulate_sets(*asked, waits=task.waits)
-        return found
+        return laws.simulate_sets(task.scores, task.size, task.rate, runs, generator, waits=task.waits)
 
     def _in_most_cases(self, usual: str, rare: str) -> str:
         return _difference(usual, rare)
@@ -506,13 +505,10 @@ class Margin(Method):
         return UnitErrors(share * cut.average, attained, cut.tail)
 
     def shortfall(self, task: Task) -> float | None:
-        found: float | None = _laws().expected_shortfall_of_margins(task.scores, task.size, task.rate, waits=task.waits)
-        return found
+        return laws.expected_shortfall_of_margins(task.scores, task.size, task.rate, waits=task.waits)
 
     def simulated(self, task: Task, runs: int, generator: "np.random.Generator") -> Positions:
-        asked = (task.scores, task.size, task.rate, runs, generator)
-        found: Positions = _laws().simulate_margins(*asked, waits=task.waits)
-        return found
+        return laws.simulate_margins(task.scores, task.size, task.rate, runs, generator, waits=task.waits)
 
     def inverted(self, task: Task, exponents: Floats) -> None:  # noqa: ARG002 - no bound is known
         return None
@@ -603,8 +599,7 @@ class OneShot(_OneByOne):
         return UnitErrors(total / self.k, attained, lambda x: _union(factor, -x))
 
     def shortfall(self, task: Task) -> float | None:
-        found: float | None = _laws().expected_shortfall_of_one_shot(task.scores, task.size, task.rate)
-        return found
+        return laws.expected_shortfall_of_one_shot(task.scores, task.size, task.rate)
 
     def inverted(self, task: Task, exponents: Floats) -> Floats:  # noqa: ARG002 - one mechanism draws
         return np.exp(-exponents) / 2
@@ -650,14 +645,11 @@ class Peel(_OneByOne):
     def shortfall(self, task: Task) -> float | None:
         if not task.mechanism.has_sets:
             return None
-        asked = (task.scores, task.size, task.rate)
-        found: float | None = _laws().expected_shortfall_of_peeling(*asked, waits=task.waits)
-        return found
+        return laws.expected_shortfall_of_peeling(task.scores, task.size, task.rate, waits=task.waits)
 
     def simulated(self, task: Task, runs: int, generator: "np.random.Generator") -> Positions:
-        simulate = _laws().simulate_once if task.mechanism.is_luce else _laws().simulate_rounds
-        found: Positions = simulate(task.scores, task.size, task.rate, runs, task.noise(generator))
-        return found
+        simulate = laws.simulate_once if task.mechanism.is_luce else laws.simulate_rounds
+        return simulate(task.scores, task.size, task.rate, runs, task.noise(generator))
 
     def inverted(self, task: Task, exponents: Floats) -> Floats | None:
         return super().inverted(task, exponents) if task.mechanism.has_sets else None
@@ -840,35 +832,26 @@ def checked_limit(max_values: Any) -> int | None:
 
 
 def negated(scores: Vector) -> Vector:
-    """Scores in reverse order: the largest minus each one would be rounded, so integers and rationals are negated."""
+    """Scores in reverse order, with the same differences: the largest minus each one would be rounded."""
     if isinstance(scores, list):
         return [-score for score in scores]
-    if scores.dtype.kind == "f":
-        return -scores
-    return as_vector([-score for score in scores.tolist()]) if scores.dtype.kind == "u" else _negated_integers(scores)
-
-
-def _negated_integers(scores: Array) -> Vector:
-    # The smallest 64-bit integer has no counterpart of its own type.
-    wide = scores.astype(np.int64)
-    if wide.size and int(wide.min()) == np.iinfo(np.int64).min:
-        return as_vector([-score for score in wide.tolist()])
-    return -wide
+    return -scores if scores.dtype.kind == "f" else ~scores  # -1 - score, which no integer type lacks
 
 
 def peeled(scores: Vector, k: int, mechanism: MechanismBase) -> list[int]:
     """Select positions one after another, each from those that are left."""
     # The time does not depend on the scores if the mechanism has a steady schedule.
-    left, chosen = list(range(len(scores))), []
-    values = np.array(scores) if isinstance(scores, np.ndarray) else list(scores)
+    left, chosen, values = list(range(len(scores))), [], scores
     for _ in range(k):
         position = mechanism.select(values, steady=mechanism.has_steady)
         chosen.append(left.pop(position))
-        values = np.delete(values, position) if isinstance(values, np.ndarray) else _without(values, position)
+        values = _without(values, position)
     return chosen
 
 
-def _without(values: list[Fraction], position: int) -> list[Fraction]:
+def _without(values: Vector, position: int) -> Vector:
+    if isinstance(values, np.ndarray):
+        return np.delete(values, position)
     return values[:position] + values[position + 1 :]
 
 
