@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dpselect.analysis.comparison import Comparison, compare
-    from dpselect.analysis.error import (
+    from dpselect.analysis.measures import (
+        check_privacy,
         epsilon_for,
         error_quantile,
         error_tail,
         expected_error,
         expected_evaluations,
+        search_neighbours,
     )
-    from dpselect.analysis.privacy import check_privacy, search_neighbours
     from dpselect.analysis.promises import Bounds, Promise, WorstCase, error_bounds, worst_case_error
     from dpselect.analysis.unequal import UnequalErrors, unequal_errors
     from dpselect.questions.plan import FoundPlan, Plan, PlannedMethod, plan, plan_found
@@ -52,13 +53,14 @@ __all__ = [
     "worst_case_error",
 ]
 # Imported when they are first used: SciPy is slow to import, and plans are made of questions, which need the bounds.
+_MEASURES = (
+    *("check_privacy", "search_neighbours"),
+    *("epsilon_for", "error_quantile", "error_tail", "expected_error", "expected_evaluations"),
+)
 _HOMES = {
     "Accuracy": "release",
+    **dict.fromkeys(_MEASURES, "analysis.measures"),
     **dict.fromkeys(("Comparison", "compare"), "analysis.comparison"),
-    **dict.fromkeys(
-        ("epsilon_for", "error_quantile", "error_tail", "expected_error", "expected_evaluations"), "analysis.error"
-    ),
-    **dict.fromkeys(("check_privacy", "search_neighbours"), "analysis.privacy"),
     **dict.fromkeys(("Bounds", "Promise", "WorstCase", "error_bounds", "worst_case_error"), "analysis.promises"),
     **dict.fromkeys(("UnequalErrors", "unequal_errors"), "analysis.unequal"),
     **dict.fromkeys(("FoundPlan", "Plan", "PlannedMethod", "plan", "plan_found"), "questions.plan"),

@@ -16,7 +16,7 @@ from dpselect._numbers import NEAREST, NONE, float_near, shown
 from dpselect._scores import as_vector
 from dpselect._show import tracked
 from dpselect._types import Number
-from dpselect.analysis.error import error_quantile, expected_error
+from dpselect.analysis.measures import error_quantile, expected_error
 from dpselect.errors import InvalidType, InvalidValue, MissingExtra
 from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.parameters import stated

@@ -24,7 +24,7 @@ from dpselect._types import Number, Vector
 from dpselect.accounting.budget import AUTO, Amount, Budget, Price, as_budget, pure, zcdp
 from dpselect.accounting.charge import ROUND, Charge
 from dpselect.accounting.totals import Approximate, approximate
-from dpselect.analysis.error import epsilon_for, error_quantile, expected_error
+from dpselect.analysis.measures import epsilon_for, error_quantile, expected_error
 from dpselect.analysis.promises import ErrorsOf, Promise, promised_by, rarely_exceeded
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms.base import MechanismBase
