@@ -23,8 +23,6 @@ from dpselect.analysis import (
     search_neighbours,
     worst_case_error,
 )
-from dpselect.analysis.promises import among
-from dpselect.questions.plan import equal_cost
 from tests.broken import (
     BROKEN,
     BiasedShuffle,
@@ -278,12 +276,6 @@ def test_calibration_and_comparison_take_a_range(kind):
     ):
         with pytest.raises(errors.InvalidValue, match="give either score_range"):
             refused()
-
-
-def test_equal_cost_keeps_the_claim():
-    equal = equal_cost(ExponentialMechanism("0.5", score_range=3), among(100))
-    assert equal.permute_and_flip.mechanism.claim == equal.exponential.mechanism.claim
-    assert equal.permute_and_flip.mechanism.score_range == 3
 
 
 class Foreign:

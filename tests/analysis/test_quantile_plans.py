@@ -96,16 +96,6 @@ def test_the_tail_is_a_union_bound_over_the_depths():
     )
 
 
-def test_a_plan_of_an_error_gives_its_epsilon():
-    planned = plan(question="quantiles", levels="quartiles", lower=0, upper=100, error=50)
-    for name, accuracy in planned.accuracy.items():
-        assert 50 / 1.002 < accuracy.average <= 50
-        again = plan(
-            question="quantiles", levels="quartiles", lower=0, upper=100, epsilon=planned.costs[name].charge.epsilon
-        )
-        assert again.accuracy[name] == accuracy
-
-
 @pytest.mark.parametrize("budget", ["1", "zcdp:0.5", "1,1e-6"])
 @pytest.mark.parametrize("groups", [None, 2])
 def test_a_table_charges_what_was_planned(tmp_path, budget, groups):

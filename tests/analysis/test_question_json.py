@@ -9,7 +9,6 @@ import pytest
 
 from dpselect import every
 from dpselect.analysis import plan
-from dpselect.errors import InvalidType, InvalidValue
 from dpselect.questions import (
     Mode,
     Quantile,
@@ -110,35 +109,6 @@ def test_every_name_of_a_question_is_read():
             found = Question.from_dict(data)
             assert isinstance(found, entry.record)
             assert all(getattr(found, field) == value for field, value in entry.fixed.items())
-
-
-BAD = [
-    ({"question": "median", "levle": 0.5}, InvalidValue, "levle is not a parameter of median"),
-    ({"question": "mode", "candidates": 3, "max_group": 2}, InvalidValue, "did you mean 'max_groups'"),
-    ({"question": "mode"}, InvalidValue, "mode needs candidates"),
-    ({"question": "mode", "candidates": "3"}, InvalidType, "candidates must be an integer"),
-    ({"question": "mode", "candidates": "found in the data", "k": 2}, InvalidValue, "k is not a parameter of mode"),
-    ({"question": "mode", "candidates": 3, "column": "x"}, InvalidValue, "column is not a parameter of mode"),
-    ({"question": "top_k", "candidates": "found in the data", "k": 0}, InvalidValue, "k must be from 1"),
-    ({"question": "values", "max_values": 0}, InvalidValue, "max_values must be"),
-    ({"question": "mean"}, InvalidValue, "question must be one of"),
-    ({"question": 3}, InvalidType, "question must be a name"),
-    ({"candidates": 3}, InvalidType, "data must be a dict with the name of a question"),
-    (["mode"], InvalidType, "data must be a dict"),
-    ({"question": "quantile", "level": 0.5, "lower": "soon"}, InvalidValue, "neither a number nor a date"),
-    ({"question": "quantile", "level": 0.5, "step": "PT1.0000001S"}, InvalidValue, "neither a number nor a date"),
-]
-
-
-@pytest.mark.parametrize(("data", "error", "words"), BAD, ids=str)
-def test_other_data_are_refused(data, error, words):
-    with pytest.raises(error, match=words):
-        Question.from_dict(data)
-
-
-def test_a_record_reads_no_other_question():
-    with pytest.raises(InvalidValue, match="question must be 'top_k', got 'mode'"):
-        TopK.from_dict({"question": "mode", "candidates": 3})
 
 
 def test_what_only_a_table_knows_is_not_written():

@@ -202,6 +202,9 @@ def test_sets_are_counted_exactly_or_from_above():
     for d, k in [(602, 301), (5_000, 301), (5_000, 4_699), (20_000, 7_000), (3_000, 1_500)]:
         truth = math.log(math.comb(d, k))
         assert truth < log_sets(d, k) < truth + 1 / 1800
+    for d, k in [(2**63, 1000), (2**64, 1000), (2**80, 400), (10**400, 1000)]:  # beyond all floats
+        truth = sum(math.log(d - i) - math.log(k - i) for i in range(k))
+        assert truth < log_sets(d, k) < truth + 1e-3 + 1e-12 * truth
     assert log_sets(2**53, 2**52) == pytest.approx(2**53 * math.log(2), rel=1e-12)
 
 
