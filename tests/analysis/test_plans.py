@@ -19,7 +19,7 @@ from dpselect import ExponentialMechanism, ReportNoisyMax
 from dpselect.accounting.budget import Amount
 from dpselect.accounting.charge import Charge
 from dpselect.analysis import epsilon_for, error_bounds, error_quantile, expected_error, plan
-from dpselect.analysis.promises import among, promise, rarely_exceeded
+from dpselect.analysis.measures import among, promise, rarely_exceeded
 from dpselect.errors import BudgetExceeded
 from dpselect.ledger import Ledger
 from dpselect.mechanisms.base import MechanismBase

@@ -14,7 +14,7 @@ from scipy.integrate import quad
 
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, errors
 from dpselect.analysis import WorstCase, error_bounds, error_tail, expected_error, worst_case_error
-from dpselect.analysis.promises import promise
+from dpselect.analysis.measures import promise
 from dpselect.mechanisms.laws import noisy_max_by_level, permute_and_flip_probabilities, softmax
 from tests import reference
 

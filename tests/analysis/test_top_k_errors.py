@@ -16,7 +16,7 @@ from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, analy
 from dpselect._scores import as_vector
 from dpselect.accounting.budget import Price
 from dpselect.analysis import top_k_error
-from dpselect.analysis.promises import selection_errors
+from dpselect.analysis.measures import selection_errors
 from dpselect.analysis.top_k import expected_shortfall_of_one_shot
 from dpselect.mechanisms.privacy import BOUNDED_RANGE, LAPLACE, PERMUTE_AND_FLIP, epsilon_of_rho
 from dpselect.questions import TopK

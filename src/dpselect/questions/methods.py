@@ -102,7 +102,7 @@ from dpselect._types import Floats, Positions, Vector
 from dpselect.accounting.budget import AUTO, Budget, Price
 from dpselect.accounting.charge import ONE_SHOT, Charge
 from dpselect.analysis import top_k as laws
-from dpselect.analysis.promises import UnitErrors, selection_errors
+from dpselect.analysis.measures import UnitErrors, selection_errors
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.laws import harmonic
@@ -234,6 +234,8 @@ class Method(ABC):
     is_free: ClassVar[bool] = False  # whether the answer follows from public numbers alone
     needs_limit: ClassVar[bool] = False  # whether its noise grows with `max_values`
     needs_runs: ClassVar[bool] = False  # whether an engine that returns levels draws with `select_runs`
+    needs_sets: ClassVar[bool] = True  # whether only mechanisms that choose sets can draw
+    bounds_cuts: ClassVar[bool] = True  # whether the tail of its bounds is about all choices together
     returns_sets: ClassVar[bool] = False  # whether it has no order to return
 
     k: int
@@ -276,9 +278,9 @@ class Method(ABC):
         """The number of equal parts of a charge."""
         return self.rounds
 
-    @abstractmethod
     def claim(self, monotonic: bool) -> Claim:
         """Return how far apart the scores of neighbours are: `monotonic` if one is added or removed, else replaced."""
+        return stated(1, monotonic)
 
     def draw(self, price: Price, budget: Budget | None, groups: int, monotonic: bool) -> Draw:
         """Return what draws, and what is charged, at a price that is divided among groups."""
@@ -288,7 +290,7 @@ class Method(ABC):
 
     def checked(self, mechanism: MechanismBase) -> MechanismBase:
         """Return the mechanism, checked to be one that can draw."""
-        if not mechanism.has_sets:
+        if self.needs_sets and not mechanism.has_sets:
             raise InvalidType(
                 f"mechanism {mechanism.name} cannot draw with method {self.name}: use permute-and-flip or exponential"
             )
@@ -362,6 +364,8 @@ class Method(ABC):
         )
 
     def _in_most_cases(self, usual: str, rare: str) -> str:
+        if not self.bounds_cuts:
+            return f"In 95 of 100 cases the difference is less than {usual}, in 99 of 100 less than {rare}."
         if self.ordered:
             return (
                 f"In 95 of 100 cases, each i-th value has less than {usual} fewer people than the i-th most common one,"
@@ -401,21 +405,12 @@ class Method(ABC):
         return f"a person counts for at most {'one candidate' if self.values == 1 else f'{self.values:,} candidates'}"
 
 
-def _difference(usual: str, rare: str) -> str:
-    return f"In 95 of 100 cases the difference is less than {usual}, in 99 of 100 less than {rare}."
-
-
 class All(Method):
     """All candidates: nothing is read, and nothing is charged."""
 
     name: ClassVar[str] = "all"
     is_free: ClassVar[bool] = True
-
-    def claim(self, monotonic: bool) -> Claim:
-        return stated(1, monotonic)
-
-    def checked(self, mechanism: MechanismBase) -> MechanismBase:
-        return mechanism
+    needs_sets: ClassVar[bool] = False
 
     def chosen(self, mechanism: MechanismBase, scores: Any, lengths: Any = None) -> list[int]:  # noqa: ARG002 - unread
         return list(range(self.candidates))
@@ -442,6 +437,7 @@ class Set(Method):
 
     name: ClassVar[str] = "set"
     needs_limit: ClassVar[bool] = True
+    bounds_cuts: ClassVar[bool] = False
     returns_sets: ClassVar[bool] = True
 
     def claim(self, monotonic: bool) -> Claim:
@@ -460,9 +456,6 @@ class Set(Method):
 
     def simulated(self, task: Task, runs: int, generator: "np.random.Generator") -> Positions:
         return laws.simulate_sets(task.scores, task.size, task.rate, runs, generator, waits=task.waits)
-
-    def _in_most_cases(self, usual: str, rare: str) -> str:
-        return _difference(usual, rare)
 
     def _reason(self, currency: str) -> str:
         less = f"one choice of a whole set needs less noise than {self.fewer:,} selections"
@@ -555,9 +548,6 @@ class _OneByOne(Method):
     def rounds(self) -> int:
         return self.candidates - self.k if self.leaves_out else self.k
 
-    def claim(self, monotonic: bool) -> Claim:
-        return stated(1, monotonic)
-
     def chosen(self, mechanism: MechanismBase, scores: Any, lengths: Any = None) -> list[int]:
         vector = as_vector(scores)
         if not self.leaves_out:
@@ -621,13 +611,12 @@ class Peel(_OneByOne):
 
     name: ClassVar[str] = "peel"
     needs_runs: ClassVar[bool] = True
+    needs_sets: ClassVar[bool] = False
+    bounds_cuts: ClassVar[bool] = False
 
     @property
     def selections(self) -> int | None:
         return None if self.leaves_out else self.rounds
-
-    def checked(self, mechanism: MechanismBase) -> MechanismBase:
-        return mechanism
 
     def _in_order(self, mechanism: MechanismBase, scores: Vector, lengths: Any) -> list[int]:
         if lengths is None:
@@ -653,9 +642,6 @@ class Peel(_OneByOne):
 
     def inverted(self, task: Task, exponents: Floats) -> Floats | None:
         return super().inverted(task, exponents) if task.mechanism.has_sets else None
-
-    def _in_most_cases(self, usual: str, rare: str) -> str:
-        return _difference(usual, rare)
 
     def _reason(self, currency: str) -> str:  # noqa: ARG002 - for methods whose reason is about zCDP
         if self.rounds == 1:

@@ -48,7 +48,7 @@ from dpselect import _validate
 from dpselect._numbers import LONGEST, first_true, shown
 from dpselect.accounting.budget import AUTO, Budget, Price
 from dpselect.accounting.charge import EXPONENTIAL_FOUND, PARTITION_SELECTION
-from dpselect.analysis.promises import ErrorsOf
+from dpselect.analysis.measures import ErrorsOf
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase
@@ -221,7 +221,7 @@ class Mode(OfTable):
     def people_needed(self, mechanism: MechanismBase) -> int | None:
         # With x people it loses to n - 1 values that nobody has with the probability of the mechanism's worst case.
         # Other values that people have only take from that of the n - 1.
-        if self.rule is None:
+        if self.rule is None or not self.returns_one:
             return None
         worst, log_n = mechanism.worst, math.log(self.size)
         exponent = first_true(lambda x: worst.loss_probability(x, log_n) <= _RARELY, 1.0)
@@ -454,10 +454,6 @@ class TopK(Mode):
     def shares(self) -> str:
         return self.with_groups(divided(self.draws, self.how.draws_of))
 
-    def people_needed(self, mechanism: MechanismBase) -> int | None:
-        del mechanism
-        return None
-
     def meaning(self, average: str, usual: str, rare: str) -> str:
         if self.how.selections is None:
             return self.how.meaning(average, usual, rare)
@@ -569,7 +565,8 @@ class UnlistedTopK(Unlisted):
         cls, table: Asked, column: Any, price: Price, *, method: str = AUTO, ordered: Any = True, **stated: Any
     ) -> OfTable:
         del ordered  # the answer always is
-        check_method(method)
+        if method not in (AUTO, Peel.name):
+            raise InvalidValue(f"method must be auto or peel without a list of candidates, got {str(method)[:40]!r}")
         return super().about(table, column, price, **stated)
 
     def __post_init__(self) -> None:
@@ -732,12 +729,6 @@ def checked_delta(price: Price) -> Fraction:
         )
     delta: Fraction = price.delta
     return delta
-
-
-def check_method(method: str) -> None:
-    """Refuse methods that cannot choose among unlisted values."""
-    if method not in (AUTO, Peel.name):
-        raise InvalidValue(f"method must be auto or peel without a list of candidates, got {str(method)[:40]!r}")
 
 
 Mode.found, TopK.found = UnlistedMode, UnlistedTopK

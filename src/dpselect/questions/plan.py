@@ -1,7 +1,7 @@
 """Plan before any data are seen: what accuracy a price gives, what price an accuracy needs, and what a budget pays for.
 
 `plan` is what `dpselect plan` prints, for every kind of question (`questions`). The accuracies hold for all data
-(`analysis.promises`). The costs are in the arithmetic of a ledger: which charges it records, and when it refuses one.
+(`analysis.measures`). The costs are in the arithmetic of a ledger: which charges it records, and when it refuses one.
 
 A ledger records a charge at its exact cost if that is on a grid, and otherwise rounded up to a multiple of 1/ROUND
 (`Budget.recorded`). Only a charge of exactly what is left need not be rounded. `times_allowed` follows these rules.
@@ -24,8 +24,15 @@ from dpselect._types import Number, Vector
 from dpselect.accounting.budget import AUTO, Amount, Budget, Price, as_budget, pure, zcdp
 from dpselect.accounting.charge import ROUND, Charge
 from dpselect.accounting.totals import Approximate, approximate
-from dpselect.analysis.measures import epsilon_for, error_quantile, expected_error
-from dpselect.analysis.promises import ErrorsOf, Promise, promised_by, rarely_exceeded
+from dpselect.analysis.measures import (
+    ErrorsOf,
+    Promise,
+    epsilon_for,
+    error_quantile,
+    expected_error,
+    promised_by,
+    rarely_exceeded,
+)
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.exponential import ExponentialMechanism
@@ -434,7 +441,7 @@ class Plan:
     @property
     def advice(self) -> list[str]:
         """Which mechanism to take, and why, in plain English."""
-        if self.question.is_free:
+        if self.question.is_free or not self._same_cost:
             return []
         better, unit = self.better, self.question.error_unit
         bounds = {name: shown(each.average / self.question.unit) for name, each in self._same_cost.items()}
@@ -669,14 +676,6 @@ class FoundPlan(Plan):
             people = [each.half, each.usual] + ([] if each.surely is None else [each.surely])
             texts.append([", ".join(filter(None, [each.used, name])), *(f"{number:,}" for number in people)])
         return heads, texts
-
-    @property
-    def about_methods(self) -> list[str]:
-        return []
-
-    @property
-    def advice(self) -> list[str]:
-        return []
 
     @property
     def sentences(self) -> list[str]:

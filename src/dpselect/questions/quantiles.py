@@ -47,7 +47,7 @@ from dpselect._levels import NAMED, levels_name, levels_text, percent, read_leve
 from dpselect._numbers import NotExact, NotFinite, exact_text, rational_from_text
 from dpselect._types import Number
 from dpselect.accounting.budget import Price
-from dpselect.analysis.promises import ErrorsOf, Promise, promise, rarely_exceeded
+from dpselect.analysis.measures import ErrorsOf, Promise, promise, rarely_exceeded
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase
@@ -219,7 +219,8 @@ class OverRange(OfTable):
             raise InvalidValue(f"range must be {FULL!r} or {LOG!r}, got {str(self.range)[:40]!r}")
         if self.max_rows is not None:
             _validate.count(1, _validate.MANY, max_rows=self.max_rows)
-        if (self.candidates is not None or self.range == LOG) and self._has_ends:
+        has_ends = (self.lower, self.upper, self.step) != (None, None, None)
+        if has_ends and (self.candidates is not None or self.range == LOG):
             other = "candidates" if self.candidates is not None else "range='log'"
             raise InvalidValue(f"{other} replaces lower, upper and step: leave them out, or {other}")
         if self.candidates is not None:
@@ -274,10 +275,6 @@ class OverRange(OfTable):
         return drawn
 
     @property
-    def _has_ends(self) -> bool:
-        return (self.lower, self.upper, self.step) != (None, None, None)
-
-    @property
     def size(self) -> int:
         # Without an end of the range, it depends on the type of the column, and 2**64 is the most that it can be.
         if self.candidates is not None:
@@ -316,11 +313,6 @@ class OverRange(OfTable):
         at_most = "" if self.lower is not None and self.upper is not None else "at most "
         shown = "2**64 candidates" if self.size == _MOST_IN_RANGE else number
         return f"{' '.join(ends) or 'over the whole range of the column'} ({at_most}{shown})"
-
-    @property
-    def of_rows(self) -> str:
-        """With how many rows a person counts, in words; nothing if once."""
-        return "" if self.max_rows is None else f", with at most {many(self.max_rows, 'row')} of each person"
 
     # How far the answer may be off.
 
@@ -362,7 +354,8 @@ class OverRange(OfTable):
 
     @property
     def title(self) -> str:
-        return f"The {self.what} {self.over}{self.of_rows}{self.in_groups}"
+        rows = "" if self.max_rows is None else f", with at most {many(self.max_rows, 'row')} of each person"
+        return f"The {self.what} {self.over}{rows}{self.in_groups}"
 
     def meaning(self, average: str, usual: str, rare: str) -> str:
         if self.only is not None:

@@ -25,7 +25,7 @@ from dpselect._messages import question_for
 from dpselect._numbers import exact_text, shown
 from dpselect._types import Number
 from dpselect.accounting.budget import Budget, Price
-from dpselect.analysis.promises import ErrorsOf, Promise, among, epsilon_for_average, promised_by
+from dpselect.analysis.measures import ErrorsOf, Promise, among, epsilon_for_average, promised_by
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase

@@ -32,7 +32,7 @@ from dpselect._show import tracked
 from dpselect._types import Counts, Floats
 from dpselect.accounting.budget import rho_within
 from dpselect.analysis import TopKError, top_k_error
-from dpselect.analysis.promises import promise
+from dpselect.analysis.measures import promise
 from dpselect.errors import DataNotAvailable, InvalidValue
 from dpselect.mechanisms import ExponentialMechanism, MechanismBase, PermuteAndFlip
 from dpselect.research import plotting
