@@ -75,38 +75,9 @@ def test_a_wrong_guess_is_corrected_on_a_long_hull():
     assert len(touched) > 10
 
 
-def test_a_corner_goes_when_a_later_one_sees_over_it():
-    for s, r, corners in (
-        ([1, 2, 3, 4], [0, 10, 11, 13], [0, 1, 3]),
-        ([1, 2, 3, 4], [0, 10, 12, 14], [0, 1, 3]),  # on the line
-        ([1, 2, 5, 6], [0, 10, 12, 13], [0, 1, 3]),
-        ([1, 2, 3], [5, 5, 5], [0]),
-    ):
-        wanted = generalizing._Points([s[k] for k in corners], [r[k] for k in corners], 1)
-        assert generalizing._upper_hull(generalizing._Points(s, r, 1)) == wanted
-
-
 def test_many_candidates_of_one_sensitivity():
     found = generalized_scores(range(300), [2] * 300, 1)
     assert found == [Fraction(score - 299, 4) for score in range(300)]
-
-
-@given(st.lists(st.tuples(st.integers(1, 30), st.integers(-90, 90)), min_size=1, max_size=25))
-def test_the_hull_rises_less_and_less_and_covers_all(candidates):
-    s, r = map(list, zip(*candidates, strict=True))
-    hull = generalizing._upper_hull(generalizing._Points(s, r, 1))
-    corners = list(zip(hull.s, hull.r, strict=True))
-    assert set(corners) <= set(candidates)
-    assert all(a < c for (_, a), (_, c) in itertools.pairwise(corners))
-    if len(corners) > 1 and corners[0][0] == corners[1][0]:
-        corners = corners[1:]  # the first may be right below the second
-    slopes = [Fraction(d - b, c - a) for (a, b), (c, d) in itertools.pairwise(corners)]
-    assert all(first > second for first, second in itertools.pairwise(slopes))
-    for x, y in candidates:
-        assert all(
-            y <= b + slope * (x - a) for (a, b), slope in zip(corners, slopes, strict=False) if x >= corners[0][0]
-        )
-        assert y <= corners[-1][1]
 
 
 TERMINAL = [2.0**-1074, 1.0, 1.7e308]

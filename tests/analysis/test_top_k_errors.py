@@ -489,14 +489,6 @@ def _simulated(k, method, runs):
     return [int((answers == chosen).all(axis=1).sum()) for chosen in sets], sets, drawn.mechanism
 
 
-def test_simulated_sets_follow_their_distribution():
-    counts, sets, mechanism = _simulated(2, "set", 40_000)
-    sums = [sum((6, 5, 3, 1)[place] for place in chosen) for chosen in sets]
-    truth = mechanism.pmf(sums)
-    assert_fits(counts, truth)
-    assert_rejected(counts, PermuteAndFlip(mechanism.rate * Fraction(9, 10), score_range=1).pmf(sums), truth=truth)
-
-
 @pytest.mark.parametrize("method", ["peel", "one-shot"])
 def test_simulated_answers_that_leave_one_out_follow_their_distribution(method):
     """Three of four: what is left out is one selection by permute-and-flip from the negated scores."""
