@@ -491,7 +491,7 @@ def error_bounds(mechanism: MechanismBase, n: int) -> Bounds:
 # Privacy.
 
 
-class HasProbabilities(Protocol):
+class HasProbabilities(HasPmf, Protocol):
     """Any mechanism with a pmf and public parameters, ours or not."""
 
     @property
@@ -499,8 +499,6 @@ class HasProbabilities(Protocol):
 
     @property
     def monotonic(self) -> bool: ...
-
-    def pmf(self, scores: Any) -> Any: ...
 
 
 def check_privacy(mechanism: HasProbabilities, scores: Any) -> float:

@@ -58,7 +58,7 @@ from dpselect.mechanisms.several import sizes_of
 from dpselect.mechanisms.thresholds import MOST, Factor, Threshold, chosen_above, threshold
 from dpselect.questions.methods import METHODS, Draw, Method, Peel, Share, checked_limit, is_in_order, method_for
 from dpselect.questions.options import ASKING, MAX_VALUES, Field, Option, domain, listed, option, sizes
-from dpselect.questions.question import FOUND, OF_TABLE, Asked, OfTable, checked_for_tables, divided, many_in_words
+from dpselect.questions.question import FOUND, OF_TABLE, Asked, OfTable, divided, many_in_words
 from dpselect.questions.rows import Engine, Individuals, Levels, Tally, counted
 from dpselect.release import Accuracy
 from dpselect.selection.draws import Draws
@@ -197,7 +197,7 @@ class Mode(OfTable):
         how = self.how if self.taken is not None else self.method_at(price, budget)
         draw = how.draw(price, budget, self.max_groups, self.is_added)
         if how.needs_runs and self.column is not None:
-            checked_for_tables(draw.mechanism)
+            self.checked(draw.mechanism)
         return draw
 
     def method_at(self, price: Price, budget: Budget | None) -> Method:  # noqa: ARG002 - for the top k
@@ -589,7 +589,7 @@ class UnlistedTopK(Unlisted):
         delta, kind, count = checked_delta(price), price.kind(budget), self.draws
         is_luce = kind.is_luce
         loss = kind.loss if is_luce else PURE_LOSS
-        drawn = checked_for_tables(kind(price.each(loss, count), **self.claim.arguments()))
+        drawn = self.checked(kind(price.each(loss, count), **self.claim.arguments()))
         if drawn.far_below is None:
             raise InvalidType(f"mechanism {drawn.name} cannot choose among found values: use permute-and-flip")
         factor = Factor(drawn.far_below, replaced=not self.is_added, grouped=self.is_grouped)

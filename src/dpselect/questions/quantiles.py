@@ -62,7 +62,7 @@ from dpselect.mechanisms.parameters import (
 from dpselect.mechanisms.several import SelectsSeveral, selecting_sets
 from dpselect.questions.methods import Draw
 from dpselect.questions.options import ASKING, HIDDEN, Field, Option, as_it_is, end, listed_levels, option, whole
-from dpselect.questions.question import OF_TABLE, Asked, EndOfRange, Exact, OfTable, checked_for_tables, many, plain
+from dpselect.questions.question import OF_TABLE, Asked, EndOfRange, Exact, OfTable, many, plain
 from dpselect.questions.rows import Engine, Individuals, Places, quantile_score_runs
 from dpselect.questions.splitting import SUB_PLACES, split_quantiles
 from dpselect.selection.draws import Draws
@@ -267,7 +267,7 @@ class OverRange(OfTable):
         return tuple(name for name, kind in MECHANISMS.items() if kind.has_sets)
 
     def checked(self, mechanism: MechanismBase) -> MechanismBase:
-        drawn = checked_for_tables(mechanism)
+        drawn = super().checked(mechanism)
         if self.only is None and not drawn.has_sets:
             raise InvalidType(
                 f"mechanism {drawn.name} cannot draw several quantiles: use permute-and-flip or exponential"

@@ -121,8 +121,12 @@ class Question(ABC):
         return Draw(drawn, drawn, self.draws)
 
     def checked(self, mechanism: MechanismBase) -> MechanismBase:
-        """Return the mechanism, checked to be one that can answer."""
-        return checked_for_tables(mechanism)
+        """Return the mechanism, checked to be one that can answer: about a table, on every engine."""
+        if not mechanism.has_runs:
+            raise InvalidType(
+                f"mechanism {mechanism.name} cannot answer questions about tables: use permute-and-flip or exponential"
+            )
+        return mechanism
 
     def used(self, price: Price, budget: Budget | None) -> str:
         """Return the name of the mechanism that draws at such a price, as a table with this budget chooses it."""
@@ -345,15 +349,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, datetime.timedelta):
         return f"PT{exact_text(Fraction(value // datetime.timedelta(microseconds=1), 10**6))}S"
     return exact_text(value) if isinstance(value, Fraction) else str(value)
-
-
-def checked_for_tables(mechanism: MechanismBase) -> MechanismBase:
-    """The mechanism, checked to be one that can answer every question on every engine."""
-    if not mechanism.has_runs:
-        raise InvalidType(
-            f"mechanism {mechanism.name} cannot answer questions about tables: use permute-and-flip or exponential"
-        )
-    return mechanism
 
 
 class Asked(Protocol):
