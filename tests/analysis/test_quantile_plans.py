@@ -14,7 +14,7 @@ from dpselect._levels import NAMED
 from dpselect.accounting.budget import Price
 from dpselect.analysis import plan
 from dpselect.questions import Quantile, Quantiles
-from dpselect.questions.quantiles import cuts_of, errors_by_level, promise_for_levels, usual_error_of_levels
+from dpselect.questions.quantiles import cuts_of, errors_by_level
 from dpselect.tables.kinds import Column, Kind
 from dpselect.tables.spans import public_span
 from tests.tables.looking import repeated
@@ -90,7 +90,7 @@ def test_the_tail_is_a_union_bound_over_the_depths():
     errors = errors_by_level(mechanism, 1001, levels, 0.05)
     first = 2 * math.log(1001 * 2**32 / 0.05) / 0.25 / 2  # the median is the first cut: max(p, 1 - p) is 1/2
     assert errors[4] == pytest.approx(first, rel=1e-6)
-    assert max(errors) == promise_for_levels(mechanism, 1001, levels).within_95
+    assert max(errors) == Quantiles(levels=levels, candidates=1001).promise(mechanism).within_95
     assert all(
         a < b for a, b in zip(errors, errors_by_level(mechanism, 1001, levels, 0.05, together=True), strict=True)
     )
@@ -118,6 +118,7 @@ def test_the_people_needed_are_those_of_the_design():
     assert plan(question="median", epsilon=1).people_needed == math.ceil(2 * 47.3572)
     assert plan(question="median", epsilon=1, neighbours="replace").people_needed == math.ceil(4 * 47.3572)
     assert plan(question="quantile", level=0.1, epsilon=1).people_needed == math.ceil(2 * 0.9 * 47.3572 / 0.1)
+    assert plan(question="quantiles", levels="deciles", epsilon=1).people_needed == 2758
     assert plan(30, question="mode", epsilon=1).people_needed is None
     planned = plan(question="quantiles", levels="deciles", epsilon="0.5", groups=3)
     assert any(f"It needs about {planned.people_needed:,} people in each group" in told for told in planned.sentences)
@@ -144,7 +145,7 @@ def test_the_usual_error_is_near_that_of_dense_values():
     table = dpselect.open_table(pa.table({"x": people}))
     answers = [table.quantiles("x", "deciles", lower=0, upper=1999, epsilon=1).value for _ in range(40)]
     errors = np.abs(np.array(answers) - np.array([float(level) * 2000 for level in levels])).mean(axis=0)
-    usual = usual_error_of_levels(PermuteAndFlip("0.25"), levels)
+    usual = Quantiles(levels=levels).usual_error(PermuteAndFlip("0.25"))
     assert usual / 4 < errors.max() < 2 * usual
 
 

@@ -327,7 +327,11 @@ class OverRange(OfTable):
     def promise(self, mechanism: MechanismBase) -> Promise:
         if self.only is not None:
             return super().promise(mechanism)
-        return promise_for_levels(mechanism, self.size, self.ascending)
+        # The bounds for the level with the largest ones, in people.
+        among_places, among_values = (promise(mechanism, n).average for n in (SUB_PLACES * self.size, self.size))
+        average = max(_sums(self.ascending, lambda _, is_last: among_values if is_last else among_places))
+        usual, rare = (max(errors_by_level(mechanism, self.size, self.ascending, rarely)) for rarely in (0.05, 0.01))
+        return Promise(mechanism, average, 0.0, usual, rare)
 
     def all_within(self, mechanism: MechanismBase, probability: float) -> float:
         if self.only is not None:
@@ -335,12 +339,15 @@ class OverRange(OfTable):
         return max(errors_by_level(mechanism, self.size, self.ascending, probability, together=True))
 
     def people_needed(self, mechanism: MechanismBase) -> int | None:
-        if self.only is None:
-            return people_for_levels(mechanism, self.size, self.ascending)
-        return people_for_level(float(mechanism.rate * self.unit), self.size, self.only)
+        if self.only is None:  # as many as the level that needs most
+            return max(_people_for_cut(cut, float(mechanism.rate), self.size) for cut in cuts_of(self.ascending))
+        smallest_side = float(min(self.only, 1 - self.only))
+        return math.ceil(math.log(_ONE_IN * self.size) / (float(mechanism.rate * self.unit) * smallest_side))
 
     def usual_error(self, mechanism: MechanismBase) -> float | None:
-        return usual_error_of_levels(mechanism, self.ascending) if self.only is None else None
+        if self.only is not None:
+            return None
+        return max(_sums(self.ascending, lambda *_: 1 / float(mechanism.rate)))  # if values lie densely
 
     # In words.
 
@@ -594,14 +601,6 @@ def cuts_of(levels: tuple[Fraction, ...]) -> tuple[_Cut, ...]:
     return tuple(found[position] for position in range(len(levels)))
 
 
-def promise_for_levels(mechanism: MechanismBase, size: int, levels: tuple[Fraction, ...]) -> Promise:
-    """The bounds for the level with the largest ones, in people. The mechanism is that of one depth."""
-    among_places, among_values = (promise(mechanism, n).average for n in (SUB_PLACES * size, size))
-    average = max(_sums(levels, lambda _, is_last: among_values if is_last else among_places))
-    usual, rare = (max(errors_by_level(mechanism, size, levels, probability)) for probability in (0.05, 0.01))
-    return Promise(mechanism, average, 0.0, usual, rare)
-
-
 def errors_by_level(
     mechanism: MechanismBase, size: int, levels: tuple[Fraction, ...], probability: float, *, together: bool = False
 ) -> list[float]:
@@ -623,31 +622,6 @@ def _sums(levels: tuple[Fraction, ...], bound: Callable[[int, bool], float]) -> 
         )
         for cut in cuts
     ]
-
-
-def usual_error_of_levels(mechanism: MechanismBase, levels: tuple[Fraction, ...]) -> float:
-    """About how large the error of the worst level is if values lie densely: an estimate, in people."""
-    return max(_sums(levels, lambda *_: 1 / float(mechanism.rate)))
-
-
-def people_for_level(rate: float, size: int, level: Fraction) -> int:
-    """How many people a quantile needs. `rate` is that of one person's rank.
-
-    >>> people_for_level(1.0, 2**64, Fraction(1, 2)), people_for_level(1.0, 1001, Fraction(1, 2))
-    (95, 20)
-    """
-    return math.ceil(math.log(_ONE_IN * size) / (rate * float(min(level, 1 - level))))
-
-
-def people_for_levels(mechanism: MechanismBase, size: int, levels: tuple[Fraction, ...]) -> int:
-    """How many people several quantiles need: as many as the level that needs most.
-
-    >>> from dpselect import PermuteAndFlip
-    >>> deciles = tuple(Fraction(i, 10) for i in range(1, 10))
-    >>> people_for_levels(PermuteAndFlip("0.25"), 2**64, deciles)
-    2758
-    """
-    return max(_people_for_cut(cut, float(mechanism.rate), size) for cut in cuts_of(levels))
 
 
 def _people_for_cut(cut: _Cut, rate: float, size: int) -> int:
