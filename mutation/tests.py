@@ -57,15 +57,14 @@ ARITHMETIC = {
         "tests/questions/test_edges.py",
         "tests/tables/test_quantiles.py",
         "tests/analysis/test_quantile_plans.py",
-        "tests/analysis/test_question_plans.py",
+        "tests/analysis/test_plans.py",
         _SENSITIVITY,
     ),
     "questions/methods.py": (
         "tests/questions/test_edges.py",
         "tests/analysis/test_top_k_plans.py",
-        "tests/analysis/test_top_k_error.py",
+        "tests/analysis/test_top_k_errors.py",
         "tests/top_k/test_laws.py",
-        "tests/analysis/test_top_k_bounds.py",
         "tests/release/test_several.py",
         _SENSITIVITY,
     ),
@@ -80,16 +79,15 @@ ARITHMETIC = {
     ),
     "questions/plan.py": (
         "tests/questions/test_edges.py",
-        "tests/analysis/test_plan.py",
         "tests/analysis/test_found_plans.py",
         "tests/analysis/test_top_k_plans.py",
-        "tests/analysis/test_question_plans.py",
+        "tests/analysis/test_plans.py",
     ),
     "questions/question.py": (
         "tests/questions/test_edges.py",
         "tests/analysis/test_question_json.py",
         "tests/tables/test_accuracy.py",
-        "tests/analysis/test_question_plans.py",
+        "tests/analysis/test_plans.py",
     ),
     "questions/rows.py": (
         "tests/questions/test_edges.py",
@@ -164,14 +162,14 @@ TESTS = {
     "mechanisms/base.py": (
         _RECORDS,
         _CONTRACT,
-        "tests/analysis/test_score_range.py",
+        "tests/analysis/test_privacy.py",
     ),
     "analysis/unequal.py": (
         _RECORDS,
         "tests/analysis/test_generalized_scores.py",
     ),
     "selection/proposals.py": (_LAZY, "tests/selection/test_tickets.py", "tests/selection/test_waiting.py"),
-    "mechanisms/worst.py": ("tests/analysis/test_bounds.py",),
+    "mechanisms/worst.py": ("tests/analysis/test_promises.py",),
 }
 
 

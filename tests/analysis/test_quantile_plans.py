@@ -14,7 +14,7 @@ from dpselect._levels import NAMED
 from dpselect.accounting.budget import Price
 from dpselect.analysis import plan
 from dpselect.questions import Quantile, Quantiles
-from dpselect.questions.quantiles import cuts_of, errors_by_level, promise_for_levels, usual_error_of_levels
+from dpselect.questions.quantiles import cuts_of, errors_by_level
 from dpselect.tables.kinds import Column, Kind, public_span
 from tests.tables.looking import repeated
 
@@ -89,35 +89,10 @@ def test_the_tail_is_a_union_bound_over_the_depths():
     errors = errors_by_level(mechanism, 1001, levels, 0.05)
     first = 2 * math.log(1001 * 2**32 / 0.05) / 0.25 / 2  # the median is the first cut: max(p, 1 - p) is 1/2
     assert errors[4] == pytest.approx(first, rel=1e-6)
-    assert max(errors) == promise_for_levels(mechanism, 1001, levels).within_95
+    assert max(errors) == Quantiles(levels=levels, candidates=1001).promise(mechanism).within_95
     assert all(
         a < b for a, b in zip(errors, errors_by_level(mechanism, 1001, levels, 0.05, together=True), strict=True)
     )
-
-
-def test_a_plan_of_an_error_gives_its_epsilon():
-    planned = plan(question="quantiles", levels="quartiles", lower=0, upper=100, error=50)
-    for name, accuracy in planned.accuracy.items():
-        assert 50 / 1.002 < accuracy.average <= 50
-        again = plan(
-            question="quantiles", levels="quartiles", lower=0, upper=100, epsilon=planned.costs[name].charge.epsilon
-        )
-        assert again.accuracy[name] == accuracy
-
-
-@pytest.mark.parametrize("budget", ["1", "zcdp:0.5", "1,1e-6"])
-@pytest.mark.parametrize("groups", [None, 2])
-def test_a_table_charges_what_was_planned(tmp_path, budget, groups):
-    whom = {} if groups is None else {"groups": 2, "max_groups": 2}
-    planned = plan(question="quantiles", levels="deciles", lower=0, upper=50, budget=budget, **whom)
-    rows = pa.table({"who": list(range(40)), "ward": ["a", "b"] * 20, "x": list(range(40))})
-    table = dpselect.open_table(rows, person="who", ledger=tmp_path / "l", budget=budget)
-    limit = planned.budget.limit.value
-    price = {"epsilon": limit} if planned.budget.rho is None else {"rho": limit}
-    asked = table if groups is None else table.group_by("ward", groups=["a", "b"], max_groups=2)
-    answer = asked.quantiles("x", "deciles", lower=0, upper=50, **price)
-    assert (answer.mechanism, answer.charged) == (planned.used, planned.costs[planned.used].one)
-    assert answer.epsilon == planned.promises[planned.used].mechanism.epsilon * planned.question.draws
 
 
 def test_ranges_may_be_left_out():
@@ -142,6 +117,7 @@ def test_the_people_needed_are_those_of_the_design():
     assert plan(question="median", epsilon=1).people_needed == math.ceil(2 * 47.3572)
     assert plan(question="median", epsilon=1, neighbours="replace").people_needed == math.ceil(4 * 47.3572)
     assert plan(question="quantile", level=0.1, epsilon=1).people_needed == math.ceil(2 * 0.9 * 47.3572 / 0.1)
+    assert plan(question="quantiles", levels="deciles", epsilon=1).people_needed == 2758
     assert plan(30, question="mode", epsilon=1).people_needed is None
     planned = plan(question="quantiles", levels="deciles", epsilon="0.5", groups=3)
     assert any(f"It needs about {planned.people_needed:,} people in each group" in told for told in planned.sentences)
@@ -168,7 +144,7 @@ def test_the_usual_error_is_near_that_of_dense_values():
     table = dpselect.open_table(pa.table({"x": people}))
     answers = [table.quantiles("x", "deciles", lower=0, upper=1999, epsilon=1).value for _ in range(40)]
     errors = np.abs(np.array(answers) - np.array([float(level) * 2000 for level in levels])).mean(axis=0)
-    usual = usual_error_of_levels(PermuteAndFlip("0.25"), levels)
+    usual = Quantiles(levels=levels).usual_error(PermuteAndFlip("0.25"))
     assert usual / 4 < errors.max() < 2 * usual
 
 
@@ -176,23 +152,13 @@ def test_the_usual_error_is_near_that_of_dense_values():
 @pytest.mark.parametrize("groups", [None, 3])
 @pytest.mark.parametrize("max_rows", [None, 4])
 @pytest.mark.parametrize("level", [Fraction(1, 2), Fraction(9, 10)])
-def test_a_list_of_one_level_is_one_quantile(level, max_rows, groups, neighbours, tmp_path):
-    """A table draws it as one selection, so a plan must promise that, and not a cut."""
+def test_a_list_of_one_level_is_one_quantile(level, max_rows, groups, neighbours):
+    """One selection draws it, and not a cut."""
     common = {"lower": 0, "upper": 99, "max_rows": max_rows, "groups": groups, "neighbours": neighbours}
     alone, listed = Quantile(level=level, **common), Quantiles(levels=[level], **common)
     price = Price("0.5")
     assert listed.draw(price) == alone.draw(price)
     assert listed.accuracy(listed.draw(price)) == alone.accuracy(alone.draw(price))
-    table = dpselect.open_table(
-        pa.table({"who": [1], "x": [5], "g": [0]}), person="who", neighbours=neighbours, ledger=tmp_path / "l", budget=1
-    )
-    table = table if groups is None else table.group_by("g", groups=range(groups))
-    rows = {} if max_rows is None else {"per_person": "rows", "max_rows": max_rows}
-    answer = table.quantiles("x", [level], lower=0, upper=99, epsilon="0.5", **rows)
-    [entry] = dpselect.Ledger(tmp_path / "l").entries()
-    claim = alone.draw(price).mechanism.claim.to_dict()
-    assert {name: entry.what[name] for name in claim} == claim
-    assert answer.accuracy == alone.accuracy(alone.draw(price))
 
 
 def test_quantiles_in_words():

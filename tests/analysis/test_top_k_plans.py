@@ -9,7 +9,7 @@ import pytest
 from dpselect import release_top_k
 from dpselect.accounting.budget import Price, as_budget
 from dpselect.analysis import plan
-from dpselect.errors import BudgetExceeded, InvalidType, InvalidValue
+from dpselect.errors import BudgetExceeded
 from dpselect.ledger import Ledger
 from dpselect.mechanisms import MECHANISMS
 from dpselect.questions import TopK
@@ -114,16 +114,6 @@ def test_rates_by_hand():
             assert found == pytest.approx(rate / share, rel=1e-12), method
 
 
-def test_an_error_gives_the_price_that_it_needs():
-    for case in ASKED:
-        k, options = asked_for(case)
-        planned = plan(12, question="top_k", k=k, error="2.5", **options)
-        charge = planned.costs[planned.used].charge
-        assert 2.5 / 1.002 < planned.accuracy[planned.used].average <= 2.5
-        again = plan(12, question="top_k", k=k, epsilon=charge.epsilon, **options)
-        assert again.accuracy[planned.used].average == pytest.approx(planned.accuracy[planned.used].average, rel=1e-12)
-
-
 def test_the_comparison_is_at_the_same_price():
     planned = plan(1000, question="top_k", k=10, max_values=1, epsilon="0.1")
     assert list(planned.methods) == ["set", "margin", "one-shot", "peel", "noisy-counts"]
@@ -163,16 +153,6 @@ def test_a_choice_of_all_is_free():
     assert with_order.method == "one-shot"
     assert with_order.accuracy["permute-and-flip"].average == 0
     assert with_order.accuracy["permute-and-flip"].within_95 > 0
-
-
-def test_numbers_of_sets_beyond_all_floats():
-    averages = [
-        plan(d, question="top_k", k=10**5, max_values=1, epsilon=1).accuracy["permute-and-flip"].average
-        for d in (10**6, 10**9, 2**53)
-    ]
-    assert averages == sorted(averages)
-    assert averages[0] > 1
-    assert averages[-1] < 40
 
 
 SAID = [
@@ -232,48 +212,3 @@ def test_titles_and_records():
     assert plan(question=question, epsilon=1) == plan(
         30, question="top_k", k=(3, 8), method="margin", max_values=2, epsilon=1
     )
-
-
-@pytest.mark.parametrize("budget", [None, "1,1e-6"])
-@pytest.mark.parametrize("case", ASKED)
-def test_json_has_the_numbers_of_the_plan(case, budget):
-    k, options = asked_for(case)
-    planned = plan(12, question="top_k", k=k, epsilon="0.4", budget=budget, questions=3, delta=None, **options)
-    content = json.loads(json.dumps(planned.to_dict()))
-    assert content["method_taken"] == planned.method
-    assert content["k"] == (list(k) if isinstance(k, tuple) else k)
-    assert [row["method"] for row in content["methods"]] == list(planned.methods)
-    for row, cost in zip(content["mechanisms"], content["costs"], strict=True):
-        accuracy = planned.accuracy[row["mechanism"]]
-        assert (row["expected_error_at_most"], row["error_95"]) == (accuracy.average, accuracy.within_95)
-        assert 0 < row["expected_error_attained"] <= row["expected_error_at_most"] or isinstance(k, tuple)
-        assert row["total_epsilon"] == pytest.approx(3 * cost["epsilon"])
-        assert cost["draws"] == planned.question.draws
-
-
-BAD = [
-    ({"method": "best"}, InvalidValue, "method must be one of auto, set"),
-    ({"method": 1}, InvalidType, "method must be a name"),
-    ({"method": "set"}, InvalidValue, "method set needs max_values"),
-    ({"method": "noisy-counts"}, InvalidValue, "method noisy-counts needs max_values"),
-    ({"method": "margin", "ordered": True}, InvalidValue, "method margin has no order"),
-    ({"max_values": 0}, InvalidValue, "max_values must be >= 1"),
-    ({"max_values": "1"}, InvalidType, "max_values must be an integer"),
-    ({"ordered": "yes"}, InvalidType, "ordered must be True or False"),
-    ({"k": (3, 30)}, InvalidValue, "k must be a pair"),
-    ({"k": (2, 3), "method": "peel"}, InvalidValue, "k may be a pair only with method margin"),
-    ({"k": 2.5}, InvalidType, "k must be an integer"),
-    ({"mechanism": "noisy-max", "method": "peel"}, InvalidValue, "mechanism must be one of auto, permute-and-flip"),
-    ({"mechanism": "noisy-max", "method": "margin"}, InvalidType, "noisy-max cannot draw with method margin"),
-    ({"mechanism": "exponential", "method": "noisy-counts", "max_values": 1}, InvalidValue, "adds Laplace noise"),
-    ({"question": "mode", "k": None, "method": "set"}, InvalidValue, "method is not a parameter of mode"),
-    ({"question": "mode", "k": None, "max_values": 1}, InvalidValue, "max_values is for values that nobody listed"),
-    ({"question": "mode", "k": None, "ordered": True}, InvalidValue, "ordered is not a parameter of mode"),
-    ({"k": 30, "ordered": True, "epsilon": None, "error": 1}, InvalidValue, "every epsilon meets the target"),
-]
-
-
-@pytest.mark.parametrize(("asked", "error", "words"), BAD, ids=lambda value: str(value)[:60])
-def test_bad_questions_are_refused(asked, error, words):
-    with pytest.raises(error, match=words):
-        plan(30, **{"question": "top_k", "k": 10, "epsilon": 1, **asked})

@@ -50,8 +50,13 @@ class Least(OfTable):
 
     name: ClassVar[str] = "least"
     candidates: Any = option(
-        asking=Option(("--among",), "LIST|FILE", "The public values to choose from.", listed),
-        planning=Option(("--among",), "N|LIST|FILE", "Number of values, or the values.", listed),
+        Option(
+            ("--among",),
+            "LIST|FILE",
+            "The public values to choose from.",
+            listed,
+            planned={"metavar": "N|LIST|FILE", "help": "Number of values, or the values."},
+        )
     )
     among: Any = field(default=None, repr=False, metadata=OF_TABLE)
 

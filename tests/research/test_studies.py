@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpselect import ExponentialMechanism, PermuteAndFlip, approximate
-from dpselect.analysis.promises import promise
+from dpselect.analysis.measures import promise
 from dpselect.errors import InvalidValue
 from dpselect.research import plotting, procedures, studies
 from dpselect.research.datasets import VARIABLE, histograms

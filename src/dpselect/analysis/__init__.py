@@ -9,19 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dpselect.analysis.comparison import Comparison, compare
-    from dpselect.analysis.error import (
+    from dpselect.analysis.measures import (
+        Bounds,
+        Promise,
+        WorstCase,
+        check_privacy,
         epsilon_for,
+        error_bounds,
         error_quantile,
         error_tail,
         expected_error,
         expected_evaluations,
+        search_neighbours,
+        worst_case_error,
     )
-    from dpselect.analysis.privacy import check_privacy, search_neighbours
-    from dpselect.analysis.promises import Bounds, Promise, WorstCase, error_bounds, worst_case_error
     from dpselect.analysis.unequal import UnequalErrors, unequal_errors
     from dpselect.questions.plan import FoundPlan, Plan, PlannedMethod, plan, plan_found
-    from dpselect.questions.top_k_error import TopKComparison, TopKError, compare_top_k, top_k_error
     from dpselect.release import Accuracy
+    from dpselect.top_k import TopKComparison, TopKError, compare_top_k, top_k_error
 
 __all__ = [
     "Accuracy",
@@ -52,17 +57,17 @@ __all__ = [
     "worst_case_error",
 ]
 # Imported when they are first used: SciPy is slow to import, and plans are made of questions, which need the bounds.
+_MEASURES = (
+    *("Bounds", "Promise", "WorstCase", "error_bounds", "worst_case_error", "check_privacy", "search_neighbours"),
+    *("epsilon_for", "error_quantile", "error_tail", "expected_error", "expected_evaluations"),
+)
 _HOMES = {
     "Accuracy": "release",
+    **dict.fromkeys(_MEASURES, "analysis.measures"),
     **dict.fromkeys(("Comparison", "compare"), "analysis.comparison"),
-    **dict.fromkeys(
-        ("epsilon_for", "error_quantile", "error_tail", "expected_error", "expected_evaluations"), "analysis.error"
-    ),
-    **dict.fromkeys(("check_privacy", "search_neighbours"), "analysis.privacy"),
-    **dict.fromkeys(("Bounds", "Promise", "WorstCase", "error_bounds", "worst_case_error"), "analysis.promises"),
     **dict.fromkeys(("UnequalErrors", "unequal_errors"), "analysis.unequal"),
     **dict.fromkeys(("FoundPlan", "Plan", "PlannedMethod", "plan", "plan_found"), "questions.plan"),
-    **dict.fromkeys(("TopKComparison", "TopKError", "compare_top_k", "top_k_error"), "questions.top_k_error"),
+    **dict.fromkeys(("TopKComparison", "TopKError", "compare_top_k", "top_k_error"), "top_k"),
 }
 
 

@@ -2,7 +2,7 @@
 
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from importlib import import_module
@@ -16,7 +16,7 @@ from dpselect._numbers import NEAREST, NONE, float_near, shown
 from dpselect._scores import as_vector
 from dpselect._show import tracked
 from dpselect._types import Number
-from dpselect.analysis.error import error_quantile, expected_error
+from dpselect.analysis.measures import error_quantile, expected_error
 from dpselect.errors import InvalidType, InvalidValue, MissingExtra
 from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.parameters import stated
@@ -33,24 +33,6 @@ _STYLES = (
     ("#CC79A7", "-."),
     ("#000000", (0, (3, 1, 1, 1, 1, 1))),
 )
-
-
-def comparison_figure(records: Sequence[Any], series: str, unit: str) -> Any:
-    figure = matplotlib_figure(figsize=(6, 4), layout="constrained")
-    axes = figure.subplots()
-    names = dict.fromkeys(getattr(record, series) for record in records)
-    for (colour, dashes), name in zip(cycle(_STYLES), names, strict=False):
-        own = [record for record in records if getattr(record, series) == name]
-        points = sorted((record.epsilon, record.expected_error) for record in own if record.expected_error > 0)
-        if points:
-            axes.plot(*zip(*points, strict=True), color=colour, linestyle=dashes, marker=".", label=name)
-    axes.set(xscale="log", yscale="log", xlabel="epsilon", ylabel=f"expected error ({unit})")
-    axes.grid(visible=True, which="both", alpha=0.2)
-    if axes.lines:
-        largest = max(record.expected_error for record in records)
-        axes.set_ylim(bottom=max(axes.get_ylim()[0], _NEGLIGIBLE * largest))
-        axes.legend(frameon=False)
-    return figure
 
 
 def matplotlib_figure(**options: Any) -> Any:
@@ -167,7 +149,20 @@ class Records(ABC):
         >>> len(figure.axes[0].lines)
         3
         """
-        figure = comparison_figure(self.records, self._series, self._unit)
+        figure = matplotlib_figure(figsize=(6, 4), layout="constrained")
+        axes = figure.subplots()
+        names = dict.fromkeys(getattr(record, self._series) for record in self.records)
+        for (colour, dashes), name in zip(cycle(_STYLES), names, strict=False):
+            own = [record for record in self.records if getattr(record, self._series) == name]
+            points = sorted((record.epsilon, record.expected_error) for record in own if record.expected_error > 0)
+            if points:
+                axes.plot(*zip(*points, strict=True), color=colour, linestyle=dashes, marker=".", label=name)
+        axes.set(xscale="log", yscale="log", xlabel="epsilon", ylabel=f"expected error ({self._unit})")
+        axes.grid(visible=True, which="both", alpha=0.2)
+        if axes.lines:
+            largest = max(record.expected_error for record in self.records)
+            axes.set_ylim(bottom=max(axes.get_ylim()[0], _NEGLIGIBLE * largest))
+            axes.legend(frameon=False)
         if path is not None:
             save_figure(figure, path)
         return figure

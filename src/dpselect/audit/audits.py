@@ -20,7 +20,7 @@ from dpselect._scores import exact_scores
 from dpselect._show import progress
 from dpselect._types import Number
 from dpselect._validate import withheld
-from dpselect.analysis.privacy import HasProbabilities, check_privacy, search_neighbours
+from dpselect.analysis.measures import HasProbabilities, check_privacy, search_neighbours
 from dpselect.audit.bound import Samples, chosen_event
 from dpselect.audit.findings import Audit, Finding, PmfAudit
 from dpselect.audit.neighbours import InputPair, Pair, checked_inputs, checked_pairs, hard_pairs

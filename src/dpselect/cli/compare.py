@@ -40,7 +40,7 @@ from dpselect.score_files import PRIVACY, read_public_scores
 
 if TYPE_CHECKING:
     from dpselect.analysis import Comparison, TopKComparison
-    from dpselect.questions.top_k_error import TopKRecord
+    from dpselect.top_k import TopKRecord
 
 _ENDINGS = (".png", ".svg", ".pdf")
 

@@ -26,7 +26,7 @@ from dpselect._types import Floats, Integers
 from dpselect.accounting import largest_belief
 from dpselect.accounting.budget import AUTO, Budget, Price, approximate, pure, zcdp
 from dpselect.analysis import error_quantile, error_tail
-from dpselect.analysis.error import expected_error
+from dpselect.analysis.measures import expected_error
 from dpselect.analysis.top_k import shortfalls
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.explore.scores import MOST_CANDIDATES, SOME, Known, People, ScoreSet, made_up, scores_code, scores_file
@@ -38,7 +38,7 @@ from dpselect.questions.plan import Plan, plan, share_of
 from dpselect.questions.quantiles import Quantile, Quantiles
 from dpselect.questions.question import OfTable, Question, Select, plain, question_of
 from dpselect.questions.rows import Individuals
-from dpselect.questions.top_k_error import TopKError, error_of, seeded, simulated_answers
+from dpselect.top_k import TopKError, error_of, seeded, simulated_answers
 
 Fields = Mapping[str, Any]
 _Known = TypeVar("_Known")

@@ -90,7 +90,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from importlib import import_module
 from itertools import accumulate
 from typing import Any, ClassVar, NamedTuple
 
@@ -99,10 +98,11 @@ import numpy as np
 from dpselect import _validate
 from dpselect._numbers import shown
 from dpselect._scores import as_lengths, as_vector
-from dpselect._types import Array, Floats, Positions, Vector
+from dpselect._types import Floats, Positions, Vector
 from dpselect.accounting.budget import AUTO, Budget, Price
 from dpselect.accounting.charge import ONE_SHOT, Charge
-from dpselect.analysis.promises import UnitErrors, selection_errors
+from dpselect.analysis import top_k as laws
+from dpselect.analysis.measures import UnitErrors, selection_errors
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.laws import harmonic
@@ -117,7 +117,7 @@ from dpselect.mechanisms.several import (
     sizes_of,
 )
 from dpselect.mechanisms.unlisted import Threshold
-from dpselect.release import Priced
+from dpselect.release import Answer, Payer, Priced
 from dpselect.selection.gaps import UNIT_RATE, gaps_of
 
 WHAT = "a planned question"
@@ -191,10 +191,6 @@ class Task(NamedTuple):
         return partial(self.mechanism.noise, generator)
 
 
-def _laws() -> Any:
-    return import_module("dpselect.analysis.top_k")
-
-
 _FLOAT_BITS = 53
 _MOST_EXACT = 300  # larger binomial coefficients are bounded by Stirling's formula
 
@@ -238,6 +234,8 @@ class Method(ABC):
     is_free: ClassVar[bool] = False  # whether the answer follows from public numbers alone
     needs_limit: ClassVar[bool] = False  # whether its noise grows with `max_values`
     needs_runs: ClassVar[bool] = False  # whether an engine that returns levels draws with `select_runs`
+    needs_sets: ClassVar[bool] = True  # whether only mechanisms that choose sets can draw
+    bounds_cuts: ClassVar[bool] = True  # whether the tail of its bounds is about all choices together
     returns_sets: ClassVar[bool] = False  # whether it has no order to return
 
     k: int
@@ -280,9 +278,9 @@ class Method(ABC):
         """The number of equal parts of a charge."""
         return self.rounds
 
-    @abstractmethod
     def claim(self, monotonic: bool) -> Claim:
         """Return how far apart the scores of neighbours are: `monotonic` if one is added or removed, else replaced."""
+        return stated(1, monotonic)
 
     def draw(self, price: Price, budget: Budget | None, groups: int, monotonic: bool) -> Draw:
         """Return what draws, and what is charged, at a price that is divided among groups."""
@@ -292,7 +290,7 @@ class Method(ABC):
 
     def checked(self, mechanism: MechanismBase) -> MechanismBase:
         """Return the mechanism, checked to be one that can draw."""
-        if not mechanism.has_sets:
+        if self.needs_sets and not mechanism.has_sets:
             raise InvalidType(
                 f"mechanism {mechanism.name} cannot draw with method {self.name}: use permute-and-flip or exponential"
             )
@@ -335,8 +333,7 @@ class Method(ABC):
 
     def simulated(self, task: Task, runs: int, generator: "np.random.Generator") -> Positions:
         """Return what is chosen in so many runs, in floats. Never for release."""
-        found: Positions = _laws().simulate_once(task.scores, task.size, task.rate, runs, task.noise(generator))
-        return found
+        return laws.simulate_once(task.scores, task.size, task.rate, runs, task.noise(generator))
 
     def inverted(self, task: Task, exponents: Floats) -> Floats | None:  # noqa: ARG002 - for methods that have a bound
         """Return how likely two counts with these differences are inverted, at most; None if that is not known."""
@@ -367,6 +364,8 @@ class Method(ABC):
         )
 
     def _in_most_cases(self, usual: str, rare: str) -> str:
+        if not self.bounds_cuts:
+            return f"In 95 of 100 cases the difference is less than {usual}, in 99 of 100 less than {rare}."
         if self.ordered:
             return (
                 f"In 95 of 100 cases, each i-th value has less than {usual} fewer people than the i-th most common one,"
@@ -406,21 +405,12 @@ class Method(ABC):
         return f"a person counts for at most {'one candidate' if self.values == 1 else f'{self.values:,} candidates'}"
 
 
-def _difference(usual: str, rare: str) -> str:
-    return f"In 95 of 100 cases the difference is less than {usual}, in 99 of 100 less than {rare}."
-
-
 class All(Method):
     """All candidates: nothing is read, and nothing is charged."""
 
     name: ClassVar[str] = "all"
     is_free: ClassVar[bool] = True
-
-    def claim(self, monotonic: bool) -> Claim:
-        return stated(1, monotonic)
-
-    def checked(self, mechanism: MechanismBase) -> MechanismBase:
-        return mechanism
+    needs_sets: ClassVar[bool] = False
 
     def chosen(self, mechanism: MechanismBase, scores: Any, lengths: Any = None) -> list[int]:  # noqa: ARG002 - unread
         return list(range(self.candidates))
@@ -435,11 +425,19 @@ class All(Method):
         return "all candidates are chosen, so nothing need be drawn or charged"
 
 
+def free_answer(value: Any, ledger: Payer | None, request_id: str | None) -> Answer:
+    """The answer that all candidates are chosen. It costs nothing, so a request is not stored."""
+    if request_id is not None and ledger is None:
+        raise InvalidValue("request_id needs a ledger that stores it: give the ledger too")
+    return Answer(value, "none", Guarantee(Fraction(0), 0.0), Fraction(0))
+
+
 class Set(Method):
     """One choice among all sets of k candidates, by the sum of their scores."""
 
     name: ClassVar[str] = "set"
     needs_limit: ClassVar[bool] = True
+    bounds_cuts: ClassVar[bool] = False
     returns_sets: ClassVar[bool] = True
 
     def claim(self, monotonic: bool) -> Claim:
@@ -454,16 +452,10 @@ class Set(Method):
         return UnitErrors(total.average / self.k, attained, lambda x: total.tail(self.k * x))
 
     def shortfall(self, task: Task) -> float | None:
-        found: float | None = _laws().expected_shortfall_of_sets(task.scores, task.size, task.rate, waits=task.waits)
-        return found
+        return laws.expected_shortfall_of_sets(task.scores, task.size, task.rate, waits=task.waits)
 
     def simulated(self, task: Task, runs: int, generator: "np.random.Generator") -> Positions:
-        asked = (task.scores, task.size, task.rate, runs, generator)
-        found: Positions = _laws().simulate_sets(*asked, waits=task.waits)
-        return found
-
-    def _in_most_cases(self, usual: str, rare: str) -> str:
-        return _difference(usual, rare)
+        return laws.simulate_sets(task.scores, task.size, task.rate, runs, generator, waits=task.waits)
 
     def _reason(self, currency: str) -> str:
         less = f"one choice of a whole set needs less noise than {self.fewer:,} selections"
@@ -506,13 +498,10 @@ class Margin(Method):
         return UnitErrors(share * cut.average, attained, cut.tail)
 
     def shortfall(self, task: Task) -> float | None:
-        found: float | None = _laws().expected_shortfall_of_margins(task.scores, task.size, task.rate, waits=task.waits)
-        return found
+        return laws.expected_shortfall_of_margins(task.scores, task.size, task.rate, waits=task.waits)
 
     def simulated(self, task: Task, runs: int, generator: "np.random.Generator") -> Positions:
-        asked = (task.scores, task.size, task.rate, runs, generator)
-        found: Positions = _laws().simulate_margins(*asked, waits=task.waits)
-        return found
+        return laws.simulate_margins(task.scores, task.size, task.rate, runs, generator, waits=task.waits)
 
     def inverted(self, task: Task, exponents: Floats) -> None:  # noqa: ARG002 - no bound is known
         return None
@@ -559,9 +548,6 @@ class _OneByOne(Method):
     def rounds(self) -> int:
         return self.candidates - self.k if self.leaves_out else self.k
 
-    def claim(self, monotonic: bool) -> Claim:
-        return stated(1, monotonic)
-
     def chosen(self, mechanism: MechanismBase, scores: Any, lengths: Any = None) -> list[int]:
         vector = as_vector(scores)
         if not self.leaves_out:
@@ -603,8 +589,7 @@ class OneShot(_OneByOne):
         return UnitErrors(total / self.k, attained, lambda x: _union(factor, -x))
 
     def shortfall(self, task: Task) -> float | None:
-        found: float | None = _laws().expected_shortfall_of_one_shot(task.scores, task.size, task.rate)
-        return found
+        return laws.expected_shortfall_of_one_shot(task.scores, task.size, task.rate)
 
     def inverted(self, task: Task, exponents: Floats) -> Floats:  # noqa: ARG002 - one mechanism draws
         return np.exp(-exponents) / 2
@@ -626,13 +611,12 @@ class Peel(_OneByOne):
 
     name: ClassVar[str] = "peel"
     needs_runs: ClassVar[bool] = True
+    needs_sets: ClassVar[bool] = False
+    bounds_cuts: ClassVar[bool] = False
 
     @property
     def selections(self) -> int | None:
         return None if self.leaves_out else self.rounds
-
-    def checked(self, mechanism: MechanismBase) -> MechanismBase:
-        return mechanism
 
     def _in_order(self, mechanism: MechanismBase, scores: Vector, lengths: Any) -> list[int]:
         if lengths is None:
@@ -650,20 +634,14 @@ class Peel(_OneByOne):
     def shortfall(self, task: Task) -> float | None:
         if not task.mechanism.has_sets:
             return None
-        asked = (task.scores, task.size, task.rate)
-        found: float | None = _laws().expected_shortfall_of_peeling(*asked, waits=task.waits)
-        return found
+        return laws.expected_shortfall_of_peeling(task.scores, task.size, task.rate, waits=task.waits)
 
     def simulated(self, task: Task, runs: int, generator: "np.random.Generator") -> Positions:
-        simulate = _laws().simulate_once if task.mechanism.is_luce else _laws().simulate_rounds
-        found: Positions = simulate(task.scores, task.size, task.rate, runs, task.noise(generator))
-        return found
+        simulate = laws.simulate_once if task.mechanism.is_luce else laws.simulate_rounds
+        return simulate(task.scores, task.size, task.rate, runs, task.noise(generator))
 
     def inverted(self, task: Task, exponents: Floats) -> Floats | None:
         return super().inverted(task, exponents) if task.mechanism.has_sets else None
-
-    def _in_most_cases(self, usual: str, rare: str) -> str:
-        return _difference(usual, rare)
 
     def _reason(self, currency: str) -> str:  # noqa: ARG002 - for methods whose reason is about zCDP
         if self.rounds == 1:
@@ -840,35 +818,26 @@ def checked_limit(max_values: Any) -> int | None:
 
 
 def negated(scores: Vector) -> Vector:
-    """Scores in reverse order: the largest minus each one would be rounded, so integers and rationals are negated."""
+    """Scores in reverse order, with the same differences: the largest minus each one would be rounded."""
     if isinstance(scores, list):
         return [-score for score in scores]
-    if scores.dtype.kind == "f":
-        return -scores
-    return as_vector([-score for score in scores.tolist()]) if scores.dtype.kind == "u" else _negated_integers(scores)
-
-
-def _negated_integers(scores: Array) -> Vector:
-    # The smallest 64-bit integer has no counterpart of its own type.
-    wide = scores.astype(np.int64)
-    if wide.size and int(wide.min()) == np.iinfo(np.int64).min:
-        return as_vector([-score for score in wide.tolist()])
-    return -wide
+    return -scores if scores.dtype.kind == "f" else ~scores  # -1 - score, which no integer type lacks
 
 
 def peeled(scores: Vector, k: int, mechanism: MechanismBase) -> list[int]:
     """Select positions one after another, each from those that are left."""
     # The time does not depend on the scores if the mechanism has a steady schedule.
-    left, chosen = list(range(len(scores))), []
-    values = np.array(scores) if isinstance(scores, np.ndarray) else list(scores)
+    left, chosen, values = list(range(len(scores))), [], scores
     for _ in range(k):
         position = mechanism.select(values, steady=mechanism.has_steady)
         chosen.append(left.pop(position))
-        values = np.delete(values, position) if isinstance(values, np.ndarray) else _without(values, position)
+        values = _without(values, position)
     return chosen
 
 
-def _without(values: list[Fraction], position: int) -> list[Fraction]:
+def _without(values: Vector, position: int) -> Vector:
+    if isinstance(values, np.ndarray):
+        return np.delete(values, position)
     return values[:position] + values[position + 1 :]
 
 

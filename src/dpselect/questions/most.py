@@ -48,7 +48,7 @@ from dpselect import _validate
 from dpselect._numbers import LONGEST, first_true, shown
 from dpselect.accounting.budget import AUTO, Budget, Price
 from dpselect.accounting.charge import EXPONENTIAL_FOUND, PARTITION_SELECTION
-from dpselect.analysis.promises import ErrorsOf
+from dpselect.analysis.measures import ErrorsOf
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase
@@ -57,8 +57,8 @@ from dpselect.mechanisms.privacy import PURE_LOSS
 from dpselect.mechanisms.several import sizes_of
 from dpselect.mechanisms.unlisted import MOST, Factor, Finding, Threshold, chosen_above, threshold
 from dpselect.questions.methods import METHODS, Draw, Method, Peel, Share, checked_limit, is_in_order, method_for
-from dpselect.questions.options import MOST_VALUES, Field, Option, domain, listed, option, sizes, whole
-from dpselect.questions.question import FOUND, OF_TABLE, Asked, OfTable, checked_for_tables, divided, many_in_words
+from dpselect.questions.options import ASKING, MAX_VALUES, Field, Option, domain, listed, option, sizes
+from dpselect.questions.question import FOUND, OF_TABLE, Asked, OfTable, divided, many_in_words
 from dpselect.questions.rows import Engine, Individuals, Levels, Tally, counted
 from dpselect.release import Accuracy
 from dpselect.selection.draws import Draws
@@ -93,60 +93,34 @@ class Mode(OfTable):
     returns_one: ClassVar[bool] = True
     limits_listed: ClassVar[bool] = False  # whether a person may count for a limited number of listed candidates
     candidates: Annotated[Any, {"type": "integer", "minimum": 2}] = option(
-        asking=(
-            Option(
-                ("--candidates",),
-                "LIST|FILE",
-                "Possible answers: A,B,C, or a file with one per line. Must be public.",
-                listed,
-                way="a list",
-            ),
-            Option(
-                ("--every",),
-                "RULE",
-                "A rule instead of a list: int64, integer:0..999, text:8 (at most 8 bytes), text:6:0123456789 (of these"
-                " characters), decimal:9:2 (9 digits, 2 of them after the point), date, uuid, ...",
-                domain,
-                way="a rule",
-            ),
+        Option(
+            ("--candidates",),
+            "LIST|FILE",
+            "Possible answers: A,B,C, or a file with one per line. Must be public.",
+            listed,
+            way="a list",
+            planned={"metavar": "N|LIST|FILE", "help": "Number of candidates; or A,B,C or a file of them."},
         ),
-        planning=(
-            Option(
-                ("--candidates",),
-                "N|LIST|FILE",
-                "Number of candidates; or A,B,C or a file of them.",
-                listed,
-                way="a list",
-            ),
-            Option(
-                ("--every",),
-                "RULE",
-                "A rule instead of a list, as for dpselect mode: int64, text:8, ...",
-                domain,
-                way="a rule",
-            ),
+        Option(
+            ("--every",),
+            "RULE",
+            "A rule instead of a list: int64, integer:0..999, text:8 (at most 8 bytes), text:6:0123456789 (of these"
+            " characters), decimal:9:2 (9 digits, 2 of them after the point), date, uuid, ...",
+            domain,
+            way="a rule",
+            planned={"help": "A rule instead of a list, as for dpselect mode: int64, text:8, ..."},
         ),
         is_required=False,
     )
     rule: str | None = None
     other: Any = option(
-        asking=Option(("--other",), "TEXT", "A further candidate, for people with a value that is not listed."),
+        Option(("--other",), "TEXT", "A further candidate, for people with a value that is not listed."),
+        forms=(ASKING,),
         default=None,
         table=True,
         repr=False,
     )
-    max_values: int | None = option(
-        asking=Option(
-            ("--max-values",),
-            "N",
-            "For how many of the values that are found a person counts: N of theirs, at random.",
-            whole,
-        ),
-        planning=MOST_VALUES,
-        default=None,
-        table=True,
-        repr=False,
-    )
+    max_values: int | None = option(MAX_VALUES, default=None, table=True, repr=False)
     among: Any = field(default=None, repr=False, metadata=OF_TABLE)  # the list or the domain
     # How it is chosen, once that is settled.
     taken: Method | None = field(default=None, repr=False, compare=False, metadata=OF_TABLE)
@@ -222,7 +196,7 @@ class Mode(OfTable):
         how = self.how if self.taken is not None else self.method_at(price, budget)
         draw = how.draw(price, budget, self.max_groups, self.is_added)
         if how.needs_runs and self.column is not None:
-            checked_for_tables(draw.mechanism)
+            self.checked(draw.mechanism)
         return draw
 
     def method_at(self, price: Price, budget: Budget | None) -> Method:  # noqa: ARG002 - for the top k
@@ -246,7 +220,7 @@ class Mode(OfTable):
     def people_needed(self, mechanism: MechanismBase) -> int | None:
         # With x people it loses to n - 1 values that nobody has with the probability of the mechanism's worst case.
         # Other values that people have only take from that of the n - 1.
-        if self.rule is None:
+        if self.rule is None or not self.returns_one:
             return None
         worst, log_n = mechanism.worst, math.log(self.size)
         exponent = first_true(lambda x: worst.loss_probability(x, log_n) <= _RARELY, 1.0)
@@ -366,16 +340,14 @@ class TopK(Mode):
     returns_one: ClassVar[bool] = False
     limits_listed: ClassVar[bool] = True
     k: int | tuple[int, int] = option(
-        asking=Option(
-            ("-k",), "K|LO:HI", "How many candidates to return, or an interval in which to find a clear cut.", sizes
-        ),
-        planning=Option(
+        Option(
             ("-k",),
-            "K",
-            "How many candidates to return; LO:HI for the margin.",
+            "K|LO:HI",
+            "How many candidates to return, or an interval in which to find a clear cut.",
             sizes,
             page=Field("How many, k", example="3"),
-        ),
+            planned={"metavar": "K", "help": "How many candidates to return; LO:HI for the margin."},
+        )
     )
     method: Annotated[str, {"enum": [AUTO, *METHODS]}] = option(
         Option(
@@ -387,13 +359,11 @@ class TopK(Mode):
         default=AUTO,
     )
     max_values: int | None = option(
-        asking=Option(
-            ("--max-values",),
-            "N",
-            "For how many candidates a person counts: N of theirs, at random. set and noisy-counts need it.",
-            whole,
+        replace(
+            MAX_VALUES,
+            help="For how many candidates a person counts: N of theirs, at random. set and noisy-counts need it.",
+            page=Field("Values per person", example="1", empty="any number"),
         ),
-        planning=replace(MOST_VALUES, page=Field("Values per person", example="1", empty="any number")),
         default=None,
     )
     ordered: bool = option(
@@ -482,10 +452,6 @@ class TopK(Mode):
     @property
     def shares(self) -> str:
         return self.with_groups(divided(self.draws, self.how.draws_of))
-
-    def people_needed(self, mechanism: MechanismBase) -> int | None:
-        del mechanism
-        return None
 
     def meaning(self, average: str, usual: str, rare: str) -> str:
         if self.how.selections is None:
@@ -598,7 +564,8 @@ class UnlistedTopK(Unlisted):
         cls, table: Asked, column: Any, price: Price, *, method: str = AUTO, ordered: Any = True, **stated: Any
     ) -> OfTable:
         del ordered  # the answer always is
-        check_method(method)
+        if method not in (AUTO, Peel.name):
+            raise InvalidValue(f"method must be auto or peel without a list of candidates, got {str(method)[:40]!r}")
         return super().about(table, column, price, **stated)
 
     def __post_init__(self) -> None:
@@ -621,7 +588,7 @@ class UnlistedTopK(Unlisted):
         delta, kind, count = checked_delta(price), price.kind(budget), self.draws
         is_luce = kind.is_luce
         loss = kind.loss if is_luce else PURE_LOSS
-        drawn = checked_for_tables(kind(price.each(loss, count), **self.claim.arguments()))
+        drawn = self.checked(kind(price.each(loss, count), **self.claim.arguments()))
         if drawn.far_below is None:
             raise InvalidType(f"mechanism {drawn.name} cannot choose among found values: use permute-and-flip")
         factor = Factor(drawn.far_below, replaced=not self.is_added, grouped=self.is_grouped)
@@ -684,13 +651,7 @@ class Values(Unlisted):
     priced: ClassVar[tuple[str, ...]] = ("delta",)
     coins: ClassVar[str] = "coins"
     max_values: int = option(
-        asking=Option(
-            ("--max-values",),
-            "N",
-            "For how many of the values that are found a person counts: N of theirs, at random.",
-            whole,
-        ),
-        planning=Option(("--max-values",), "M", "For how many values one person counts at most.", whole),
+        replace(MAX_VALUES, planned={"metavar": "M", "help": "For how many values one person counts at most."}),
         default=1,
     )
 
@@ -767,12 +728,6 @@ def checked_delta(price: Price) -> Fraction:
         )
     delta: Fraction = price.delta
     return delta
-
-
-def check_method(method: str) -> None:
-    """Refuse methods that cannot choose among unlisted values."""
-    if method not in (AUTO, Peel.name):
-        raise InvalidValue(f"method must be auto or peel without a list of candidates, got {str(method)[:40]!r}")
 
 
 Mode.found, TopK.found = UnlistedMode, UnlistedTopK

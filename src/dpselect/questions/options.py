@@ -130,6 +130,7 @@ class Option:
         is_shared: whether all questions about tables have it.
         way: what it states, in words, if another option states the same in another way.
         page: how a page shows it; by its name, and with its help, if omitted.
+        planned: what of it differs where the question is planned.
     """
 
     flags: tuple[str, ...]
@@ -143,6 +144,11 @@ class Option:
     is_repeated: bool = False
     way: str = ""
     page: Field | None = None
+    planned: Mapping[str, Any] = field(default_factory=dict)
+
+    def of(self, form: str) -> "Option":
+        """Return the option as a form has it: where a table is asked, or where it is planned."""
+        return self if form == ASKING else replace(self, planned={}, **self.planned)
 
     @property
     def is_flag(self) -> bool:
@@ -159,48 +165,44 @@ ASKING, PLANNING = "asking", "planning"
 
 
 def option(
-    *both: Option,
+    *options: Option,
     default: Any = MISSING,
-    asking: Any = (),
-    planning: Any = (),
+    forms: tuple[str, ...] = (ASKING, PLANNING),
     is_required: bool = True,
     table: bool = False,
     **settings: Any,
 ) -> Any:
-    """A field that users can state, with its options where a table is asked, where it is planned, or `both`.
+    """A field that users can state, with its options where a table is asked and where it is planned, or in one of them.
 
     Several options are ways to state the same thing. With `table`, plans do not state it.
     """
-    forms = {ASKING: both or _several(asking), PLANNING: both or _several(planning)}
-    metadata = {**forms, "is_required": is_required, **({"of_table": True} if table else {})}
+    by_form = {form: tuple(each.of(form) for each in options) for form in forms}
+    metadata = {**by_form, "is_required": is_required, **({"of_table": True} if table else {})}
     return field(default=default, metadata=metadata, **settings)
 
 
-def _several(options: Any) -> tuple[Option, ...]:
-    return options if isinstance(options, tuple) else (options,)
-
-
-MOST_VALUES = Option(("--max-values",), "M", "For how many candidates one person counts at most. Default: any.", whole)
-# What a price adds to the fields of a question.
-_MECHANISM = Option(
-    ("--mechanism",), "M", "permute-and-flip or exponential. auto: by the kind of budget.", default="auto"
+MAX_VALUES = Option(
+    ("--max-values",),
+    "N",
+    "For how many of the values that are found a person counts: N of theirs, at random.",
+    whole,
+    planned={"metavar": "M", "help": "For how many candidates one person counts at most. Default: any."},
 )
+# What a price adds to the fields of a question.
 _PRICED = {
-    "mechanism": {ASKING: _MECHANISM, PLANNING: _MECHANISM},
-    "delta": {
-        ASKING: Option(
-            ("--delta",),
-            "D",
-            "Find the values in the data. D is the probability with which a value that only one person has may come"
-            " out, such as 1e-9: much less than one over the number of people.",
-        ),
-        PLANNING: Option(
-            ("--delta",),
-            "D",
-            "Values are found in the data; prints how many people a value needs.",
-            way="values are found in the data",
-        ),
-    },
+    "mechanism": Option(
+        ("--mechanism",), "M", "permute-and-flip or exponential. auto: by the kind of budget.", default="auto"
+    ),
+    "delta": Option(
+        ("--delta",),
+        "D",
+        "Find the values in the data. D is the probability with which a value that only one person has may come"
+        " out, such as 1e-9: much less than one over the number of people.",
+        planned={
+            "help": "Values are found in the data; prints how many people a value needs.",
+            "way": "values are found in the data",
+        },
+    ),
 }
 
 
@@ -274,7 +276,7 @@ class Named:
             for each in own.metadata.get(form, ())
             if own.name not in self.fixed
         ]
-        priced = [replace(_PRICED[name][form], name=name) for name in self.record.priced]
+        priced = [replace(_PRICED[name].of(form), name=name) for name in self.record.priced]
         return [*sorted(found, key=lambda each: (each.is_shared, not each.is_required)), *priced]
 
 

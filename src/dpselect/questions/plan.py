@@ -1,7 +1,7 @@
 """Plan before any data are seen: what accuracy a price gives, what price an accuracy needs, and what a budget pays for.
 
 `plan` is what `dpselect plan` prints, for every kind of question (`questions`). The accuracies hold for all data
-(`analysis.promises`). The costs are in the arithmetic of a ledger: which charges it records, and when it refuses one.
+(`analysis.measures`). The costs are in the arithmetic of a ledger: which charges it records, and when it refuses one.
 
 A ledger records a charge at its exact cost if that is on a grid, and otherwise rounded up to a multiple of 1/ROUND
 (`Budget.recorded`). Only a charge of exactly what is left need not be rounded. `times_allowed` follows these rules.
@@ -24,8 +24,15 @@ from dpselect._types import Number, Vector
 from dpselect.accounting.budget import AUTO, Amount, Budget, Price, as_budget, pure, zcdp
 from dpselect.accounting.charge import ROUND, Charge
 from dpselect.accounting.totals import Approximate, approximate
-from dpselect.analysis.error import epsilon_for, error_quantile, expected_error
-from dpselect.analysis.promises import ErrorsOf, Promise, promised_by, rarely_exceeded
+from dpselect.analysis.measures import (
+    ErrorsOf,
+    Promise,
+    epsilon_for,
+    error_quantile,
+    expected_error,
+    promised_by,
+    rarely_exceeded,
+)
 from dpselect.errors import InvalidValue
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.exponential import ExponentialMechanism
@@ -434,7 +441,7 @@ class Plan:
     @property
     def advice(self) -> list[str]:
         """Which mechanism to take, and why, in plain English."""
-        if self.question.is_free:
+        if self.question.is_free or not self._same_cost:
             return []
         better, unit = self.better, self.question.error_unit
         bounds = {name: shown(each.average / self.question.unit) for name, each in self._same_cost.items()}
@@ -630,8 +637,8 @@ class FoundPlan(Plan):
         """The same plan with max_values=1, if there is no limit; otherwise None."""
         if self.question.max_values is not None:
             return None
-        price = Price(self.epsilon, self.rho, self.used, self.delta)
-        return _planned_found(replace(self.question, max_values=1), price, self.budget, self.questions)
+        question, price = replace(self.question, max_values=1), Price(self.epsilon, self.rho, self.used, self.delta)
+        return replace(self, question=question, drawn={self.used: question.draw(price, self.budget)})
 
     @cached_property
     def _paid(self) -> tuple[int | None, str | None]:
@@ -671,14 +678,6 @@ class FoundPlan(Plan):
         return heads, texts
 
     @property
-    def about_methods(self) -> list[str]:
-        return []
-
-    @property
-    def advice(self) -> list[str]:
-        return []
-
-    @property
     def sentences(self) -> list[str]:
         """In plain English how many people a value needs, and what a question costs.
 
@@ -700,7 +699,7 @@ class FoundPlan(Plan):
         currency = "epsilon" if self.rho is None else "rho"
         price, delta = (shown(float(getattr(self, name))) for name in (currency, "delta"))
         told = f"One question costs {currency} {price} and delta {delta}."
-        return [told, *_paid(self.budget, self.allowed, self.refusal, self.questions, "of them")]
+        return [told, *_paid(self.budget, *self._paid, self.questions, "of them")]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan in the types of JSON; exact numbers are text.
@@ -788,9 +787,7 @@ def plan(  # noqa: PLR0913 - the price, by keyword
     paid = None if budget is None else as_budget(budget)
     count = _validate.count(1, _validate.MANY, questions=questions)
     if isinstance(question, Unlisted):
-        price = Price(epsilon, rho, mechanism, delta)
-        _validate.warn_of_large_delta(checked_delta(price))
-        return _planned_found(question_of(question, stated), price, paid, count)
+        return _planned_found(question_of(question, stated), Price(epsilon, rho, mechanism, delta), paid, count)
     if question in _FOUND and candidates is None and (delta is not None or question == Values.name):
         method = stated.pop("method", None)
         if error is not None or method not in (None, AUTO, Peel.name):
@@ -804,12 +801,14 @@ def plan(  # noqa: PLR0913 - the price, by keyword
         raise InvalidValue("delta does not belong to this budget: give an (epsilon, delta) budget such as '1,1e-6'")
     _validate.warn_of_large_delta(doubt or 0)
     vector = None if scores is None else as_vector(scores)
-    if question is None or question == Select.name:
-        candidates = _size(candidates, vector)
-    elif vector is not None:
+    question = Select.name if question is None else question
+    if vector is not None and question != Select.name:
         raise InvalidValue("scores are for the question 'select': leave them out")
-    fields = {"candidates": candidates, **_without_false(stated)}
-    asked = question_of(Select.name if question is None else question, fields)
+    if question == Select.name and candidates is None:
+        if vector is None:
+            raise InvalidValue("give candidates, the number of candidates, or public scores")
+        candidates = len(vector)
+    asked = question_of(question, {"candidates": candidates, **_without_false(stated)})
     if doubt is not None and asked.is_split:
         raise InvalidValue("delta is for questions of one selection: leave it out, and give an (epsilon, delta) budget")
     unit = Price(rho=1, mechanism=mechanism) if "rho" in given else Price(1, mechanism=mechanism)
@@ -862,19 +861,17 @@ def plan_found(  # noqa: PLR0913 - the price, by keyword
     if stated.get("max_values") is not None:
         _validate.count(1, _validate.EXACT_IN_FLOATS, max_values=stated["max_values"])
     candidates = {} if question == Values.name else {"candidates": FOUND}
-    asked = cast("Unlisted", question_of(question, {**stated, **candidates}))
+    asked = question_of(question, {**stated, **candidates})
     paid = None if budget is None else as_budget(budget)
     count = _validate.count(1, _validate.MANY, questions=questions)
-    price = Price(epsilon, rho, mechanism, delta)
-    _validate.warn_of_large_delta(checked_delta(price))
-    return _planned_found(asked, price, paid, count)
+    return _planned_found(asked, Price(epsilon, rho, mechanism, delta), paid, count)
 
 
 def _planned_found(asked: Question, price: Price, budget: Budget | None, count: int) -> FoundPlan:
-    unlisted = cast("Unlisted", asked)
+    _validate.warn_of_large_delta(checked_delta(price))
+    draw = asked.draw(price, budget)
     stated = (price.epsilon, price.rho, None, budget, count, price.delta)
-    draw = unlisted.draw(price, budget)
-    return FoundPlan(unlisted, *stated, draw.mechanism.name, {draw.mechanism.name: draw})
+    return FoundPlan(cast("Unlisted", asked), *stated, draw.mechanism.name, {draw.mechanism.name: draw})
 
 
 def _without_false(stated: Mapping[str, Any]) -> dict[str, Any]:
@@ -891,12 +888,6 @@ def _price(has_budget: bool, **given: Any) -> dict[str, Fraction]:
     return price
 
 
-def _size(candidates: int | None, vector: Vector | None) -> int | None:
-    if candidates is None and vector is None:
-        raise InvalidValue("give candidates, the number of candidates, or public scores")
-    return len(vector) if candidates is None and vector is not None else candidates
-
-
 def _compared(planned: Plan, price: Mapping[str, Fraction], mechanism: str, vector: Vector | None) -> Plan:
     asked, used, budget, count = planned.question, planned.used, planned.budget, planned.questions
     paid = price if price or budget is None else share_of(budget, asked, count)
@@ -905,7 +896,9 @@ def _compared(planned: Plan, price: Mapping[str, Fraction], mechanism: str, vect
     charges = {name: each.charge(paid.get("rho")) for name, each in drawn.items()}
     nothing = Cost(None, currency.of(Amount()), currency.of(Amount()), None, None)
     costs = {name: nothing if asked.is_free else cost(each, count, budget, currency) for name, each in charges.items()}
-    same = _same_price(costs[used], currency)
+    spent = charges[used]
+    same = {"epsilon": spent.each * spent.count} if currency.rho is None else {"rho": spent.rho}
+    same = {"epsilon": Fraction(1)} if asked.is_free else same
     at_same_cost = {name: asked.draw(Price(**same, mechanism=name)).mechanism for name in asked.mechanisms}
     found = {}
     if vector is not None:
@@ -943,13 +936,6 @@ def _draw(asked: Question, name: str, price: Mapping[str, Fraction]) -> Draw:
     if "error" in price:
         return asked.with_error(name, price["error"])
     return asked.draw(Price(**price, mechanism=name))
-
-
-def _same_price(paid: Cost, currency: Budget) -> dict[str, Fraction]:
-    charge = paid.charge
-    if charge is None:
-        return {"epsilon": Fraction(1)}
-    return {"epsilon": charge.each * charge.count} if currency.rho is None else {"rho": charge.rho}
 
 
 def _methods(asked: Question, price: Price, budget: Budget | None) -> dict[str, PlannedMethod]:

@@ -47,7 +47,7 @@ from dpselect._levels import NAMED, levels_name, levels_text, percent, read_leve
 from dpselect._numbers import NotExact, NotFinite, exact_text, rational_from_text
 from dpselect._types import Number
 from dpselect.accounting.budget import Price
-from dpselect.analysis.promises import ErrorsOf, Promise, promise, rarely_exceeded
+from dpselect.analysis.measures import ErrorsOf, Promise, promise, rarely_exceeded
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase
@@ -61,8 +61,8 @@ from dpselect.mechanisms.parameters import (
 )
 from dpselect.mechanisms.several import SelectsSeveral, selecting_sets
 from dpselect.questions.methods import Draw
-from dpselect.questions.options import HIDDEN, Field, Option, end, listed_levels, option, whole
-from dpselect.questions.question import OF_TABLE, Asked, EndOfRange, Exact, OfTable, checked_for_tables, many, plain
+from dpselect.questions.options import ASKING, HIDDEN, Field, Option, as_it_is, end, listed_levels, option, whole
+from dpselect.questions.question import OF_TABLE, Asked, EndOfRange, Exact, OfTable, many, plain
 from dpselect.questions.rows import Engine, Individuals, Places, quantile_score_runs
 from dpselect.questions.splitting import SUB_PLACES, split_quantiles
 from dpselect.selection.draws import Draws
@@ -105,77 +105,77 @@ class OverRange(OfTable):
 
     is_of_numbers: ClassVar[bool] = True
     lower: EndOfRange = option(
-        asking=Option(
+        Option(
             ("--lower",),
             "A",
             "Smallest candidate: a number, date or timestamp. Default: that of the type.",
             end,
-        ),
-        planning=Option(
-            ("--lower",),
-            "A",
-            "Smallest candidate: a number, date or timestamp. Default: 2^64 candidates.",
             page=Field("From", example="0"),
+            planned={
+                "help": "Smallest candidate: a number, date or timestamp. Default: 2^64 candidates.",
+                "read": as_it_is,
+            },
         ),
         default=None,
     )
     upper: EndOfRange = option(
-        asking=Option(("--upper",), "B", "Largest candidate. Default: that of the type.", end),
-        planning=Option(("--upper",), "B", "Largest candidate.", page=Field("to", example="100")),
+        Option(
+            ("--upper",),
+            "B",
+            "Largest candidate. Default: that of the type.",
+            end,
+            page=Field("to", example="100"),
+            planned={"help": "Largest candidate.", "read": as_it_is},
+        ),
         default=None,
     )
     step: Exact = option(
-        asking=Option(
+        Option(
             ("--step",),
             "S",
             "Step between candidates (days for dates, seconds for timestamps). Default: 1, or without --lower or"
             " --upper as fine as the type. For CSV, 1 reads whole numbers and 0.01 two digits after the point.",
             end,
-        ),
-        planning=Option(
-            ("--step",),
-            "S",
-            "Step between candidates (days for dates, seconds for timestamps). Default: 1.",
             page=Field("in steps of", "The range must be public. It is not taken from the data.", "1"),
+            planned={
+                "help": "Step between candidates (days for dates, seconds for timestamps). Default: 1.",
+                "read": as_it_is,
+            },
         ),
         default=None,
     )
     range: Annotated[str, {"enum": [FULL, LOG]}] = option(
-        asking=Option(
+        Option(
             ("--range",),
             "full|log",
             "log: values rounded to two digits, for few people or an unknown scale.",
             default=FULL,
-        ),
-        planning=Option(
-            ("--range",),
-            "R",
-            "full, or log for about 5,000 candidates of two digits.",
-            default=FULL,
             page=HIDDEN,
+            planned={"metavar": "R", "help": "full, or log for about 5,000 candidates of two digits."},
         ),
         default=FULL,
     )
     candidates: int | None = None
     per_person: str = option(
-        asking=Option(
+        Option(
             ("--per-person",),
             "median|rows",
             "A person counts once, at the median of their rows; or with up to --max-rows rows, chosen at random.",
             default=MEDIAN,
         ),
+        forms=(ASKING,),
         default=MEDIAN,
         table=True,
         repr=False,
     )
     max_rows: int | None = option(
-        asking=Option(("--max-rows",), "M", "With how many rows a person counts, for --per-person rows.", whole),
-        planning=Option(
+        Option(
             ("--max-rows",),
             "M",
-            "A person counts with at most M rows. Default: once, at their median.",
+            "With how many rows a person counts, for --per-person rows.",
             whole,
             page=HIDDEN,
+            planned={"help": "A person counts with at most M rows. Default: once, at their median."},
         ),
         default=None,
     )
@@ -219,7 +219,8 @@ class OverRange(OfTable):
             raise InvalidValue(f"range must be {FULL!r} or {LOG!r}, got {str(self.range)[:40]!r}")
         if self.max_rows is not None:
             _validate.count(1, _validate.MANY, max_rows=self.max_rows)
-        if (self.candidates is not None or self.range == LOG) and self._has_ends:
+        has_ends = (self.lower, self.upper, self.step) != (None, None, None)
+        if has_ends and (self.candidates is not None or self.range == LOG):
             other = "candidates" if self.candidates is not None else "range='log'"
             raise InvalidValue(f"{other} replaces lower, upper and step: leave them out, or {other}")
         if self.candidates is not None:
@@ -266,16 +267,12 @@ class OverRange(OfTable):
         return tuple(name for name, kind in MECHANISMS.items() if kind.has_sets)
 
     def checked(self, mechanism: MechanismBase) -> MechanismBase:
-        drawn = checked_for_tables(mechanism)
+        drawn = super().checked(mechanism)
         if self.only is None and not drawn.has_sets:
             raise InvalidType(
                 f"mechanism {drawn.name} cannot draw several quantiles: use permute-and-flip or exponential"
             )
         return drawn
-
-    @property
-    def _has_ends(self) -> bool:
-        return (self.lower, self.upper, self.step) != (None, None, None)
 
     @property
     def size(self) -> int:
@@ -317,11 +314,6 @@ class OverRange(OfTable):
         shown = "2**64 candidates" if self.size == _MOST_IN_RANGE else number
         return f"{' '.join(ends) or 'over the whole range of the column'} ({at_most}{shown})"
 
-    @property
-    def of_rows(self) -> str:
-        """With how many rows a person counts, in words; nothing if once."""
-        return "" if self.max_rows is None else f", with at most {many(self.max_rows, 'row')} of each person"
-
     # How far the answer may be off.
 
     @property
@@ -335,7 +327,11 @@ class OverRange(OfTable):
     def promise(self, mechanism: MechanismBase) -> Promise:
         if self.only is not None:
             return super().promise(mechanism)
-        return promise_for_levels(mechanism, self.size, self.ascending)
+        # The bounds for the level with the largest ones, in people.
+        among_places, among_values = (promise(mechanism, n).average for n in (SUB_PLACES * self.size, self.size))
+        average = max(_sums(self.ascending, lambda _, is_last: among_values if is_last else among_places))
+        usual, rare = (max(errors_by_level(mechanism, self.size, self.ascending, rarely)) for rarely in (0.05, 0.01))
+        return Promise(mechanism, average, 0.0, usual, rare)
 
     def all_within(self, mechanism: MechanismBase, probability: float) -> float:
         if self.only is not None:
@@ -343,12 +339,15 @@ class OverRange(OfTable):
         return max(errors_by_level(mechanism, self.size, self.ascending, probability, together=True))
 
     def people_needed(self, mechanism: MechanismBase) -> int | None:
-        if self.only is None:
-            return people_for_levels(mechanism, self.size, self.ascending)
-        return people_for_level(float(mechanism.rate * self.unit), self.size, self.only)
+        if self.only is None:  # as many as the level that needs most
+            return max(_people_for_cut(cut, float(mechanism.rate), self.size) for cut in cuts_of(self.ascending))
+        smallest_side = float(min(self.only, 1 - self.only))
+        return math.ceil(math.log(_ONE_IN * self.size) / (float(mechanism.rate * self.unit) * smallest_side))
 
     def usual_error(self, mechanism: MechanismBase) -> float | None:
-        return usual_error_of_levels(mechanism, self.ascending) if self.only is None else None
+        if self.only is not None:
+            return None
+        return max(_sums(self.ascending, lambda *_: 1 / float(mechanism.rate)))  # if values lie densely
 
     # In words.
 
@@ -362,7 +361,8 @@ class OverRange(OfTable):
 
     @property
     def title(self) -> str:
-        return f"The {self.what} {self.over}{self.of_rows}{self.in_groups}"
+        rows = "" if self.max_rows is None else f", with at most {many(self.max_rows, 'row')} of each person"
+        return f"The {self.what} {self.over}{rows}{self.in_groups}"
 
     def meaning(self, average: str, usual: str, rare: str) -> str:
         if self.only is not None:
@@ -486,16 +486,14 @@ class Quantiles(OverRange):
     has_plot: ClassVar[bool] = True
     is_split: ClassVar[bool] = True
     levels: Annotated[Any, _LEVELS] = option(
-        asking=Option(
-            ("--levels",), "LIST", "Shares such as 0.1,0.5,0.9, or quartiles, deciles or percentiles.", listed_levels
-        ),
-        planning=Option(
+        Option(
             ("--levels",),
-            "LEVELS",
-            "0.1,0.5,0.9, or quartiles, deciles or percentiles.",
+            "LIST",
+            "Shares such as 0.1,0.5,0.9, or quartiles, deciles or percentiles.",
             listed_levels,
             page=Field("Levels", "0.5 is the median. Several: 0.1, 0.5, 0.9, or quartiles or deciles.", "0.5"),
-        ),
+            planned={"metavar": "LEVELS", "help": "0.1,0.5,0.9, or quartiles, deciles or percentiles."},
+        )
     )
 
     def __post_init__(self) -> None:
@@ -603,14 +601,6 @@ def cuts_of(levels: tuple[Fraction, ...]) -> tuple[_Cut, ...]:
     return tuple(found[position] for position in range(len(levels)))
 
 
-def promise_for_levels(mechanism: MechanismBase, size: int, levels: tuple[Fraction, ...]) -> Promise:
-    """The bounds for the level with the largest ones, in people. The mechanism is that of one depth."""
-    among_places, among_values = (promise(mechanism, n).average for n in (SUB_PLACES * size, size))
-    average = max(_sums(levels, lambda _, is_last: among_values if is_last else among_places))
-    usual, rare = (max(errors_by_level(mechanism, size, levels, probability)) for probability in (0.05, 0.01))
-    return Promise(mechanism, average, 0.0, usual, rare)
-
-
 def errors_by_level(
     mechanism: MechanismBase, size: int, levels: tuple[Fraction, ...], probability: float, *, together: bool = False
 ) -> list[float]:
@@ -632,31 +622,6 @@ def _sums(levels: tuple[Fraction, ...], bound: Callable[[int, bool], float]) -> 
         )
         for cut in cuts
     ]
-
-
-def usual_error_of_levels(mechanism: MechanismBase, levels: tuple[Fraction, ...]) -> float:
-    """About how large the error of the worst level is if values lie densely: an estimate, in people."""
-    return max(_sums(levels, lambda *_: 1 / float(mechanism.rate)))
-
-
-def people_for_level(rate: float, size: int, level: Fraction) -> int:
-    """How many people a quantile needs. `rate` is that of one person's rank.
-
-    >>> people_for_level(1.0, 2**64, Fraction(1, 2)), people_for_level(1.0, 1001, Fraction(1, 2))
-    (95, 20)
-    """
-    return math.ceil(math.log(_ONE_IN * size) / (rate * float(min(level, 1 - level))))
-
-
-def people_for_levels(mechanism: MechanismBase, size: int, levels: tuple[Fraction, ...]) -> int:
-    """How many people several quantiles need: as many as the level that needs most.
-
-    >>> from dpselect import PermuteAndFlip
-    >>> deciles = tuple(Fraction(i, 10) for i in range(1, 10))
-    >>> people_for_levels(PermuteAndFlip("0.25"), 2**64, deciles)
-    2758
-    """
-    return max(_people_for_cut(cut, float(mechanism.rate), size) for cut in cuts_of(levels))
 
 
 def _people_for_cut(cut: _Cut, rate: float, size: int) -> int:

@@ -25,13 +25,13 @@ from dpselect._messages import question_for
 from dpselect._numbers import exact_text, shown
 from dpselect._types import Number
 from dpselect.accounting.budget import Budget, Price
-from dpselect.analysis.promises import ErrorsOf, Promise, among, epsilon_for_average, promised_by
+from dpselect.analysis.measures import ErrorsOf, Promise, among, epsilon_for_average, promised_by
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import Claim, Neighbours, neighbours_of, stated
 from dpselect.questions.methods import Draw
-from dpselect.questions.options import HIDDEN, Field, Option, combined, listed, named, option, whole
+from dpselect.questions.options import HIDDEN, PLANNING, Field, Option, combined, listed, named, option, whole
 from dpselect.questions.rows import Engine, Individuals
 from dpselect.release import Accuracy
 
@@ -121,8 +121,12 @@ class Question(ABC):
         return Draw(drawn, drawn, self.draws)
 
     def checked(self, mechanism: MechanismBase) -> MechanismBase:
-        """Return the mechanism, checked to be one that can answer."""
-        return checked_for_tables(mechanism)
+        """Return the mechanism, checked to be one that can answer: about a table, on every engine."""
+        if not mechanism.has_runs:
+            raise InvalidType(
+                f"mechanism {mechanism.name} cannot answer questions about tables: use permute-and-flip or exponential"
+            )
+        return mechanism
 
     def used(self, price: Price, budget: Budget | None) -> str:
         """Return the name of the mechanism that draws at such a price, as a table with this budget chooses it."""
@@ -347,15 +351,6 @@ def plain(value: Any) -> Any:
     return exact_text(value) if isinstance(value, Fraction) else str(value)
 
 
-def checked_for_tables(mechanism: MechanismBase) -> MechanismBase:
-    """The mechanism, checked to be one that can answer every question on every engine."""
-    if not mechanism.has_runs:
-        raise InvalidType(
-            f"mechanism {mechanism.name} cannot answer questions about tables: use permute-and-flip or exponential"
-        )
-    return mechanism
-
-
 class Asked(Protocol):
     """What a question learns of the table that it is asked of, before anything is counted."""
 
@@ -383,7 +378,7 @@ class OfTable(Question):
     """What all questions about a table share. `noun` is who is counted in a table: people, or rows."""
 
     groups: int | None = option(
-        planning=Option(
+        Option(
             ("--groups",),
             "N|LIST|FILE",
             "One answer for each group: their number, A,B,C or a file. Repeat it to combine the groups of columns.",
@@ -392,6 +387,7 @@ class OfTable(Question):
             is_repeated=True,
             page=Field("Groups", empty="none"),
         ),
+        forms=(PLANNING,),
         default=None,
     )
     max_groups: int = option(
@@ -563,11 +559,12 @@ class Select(Question):
     priced: ClassVar[tuple[str, ...]] = ("mechanism", "delta")
     has_scores: ClassVar[bool] = True
     candidates: int = option(
-        planning=Option(("--candidates",), "N", "Number of candidates. Default: that of --scores.", listed),
+        Option(("--candidates",), "N", "Number of candidates. Default: that of --scores.", listed),
+        forms=(PLANNING,),
         is_required=False,
     )
     sensitivity: Number | None = option(
-        planning=Option(
+        Option(
             ("--sensitivity",),
             "D",
             "How much one person can change any single score. Default: 1.",
@@ -577,10 +574,11 @@ class Select(Question):
                 "1",
             ),
         ),
+        forms=(PLANNING,),
         default=None,
     )
     monotonic: bool = option(
-        planning=Option(
+        Option(
             ("--monotonic",),
             "",
             "One person moves all scores in the same direction, as in counts of people.",
@@ -590,15 +588,17 @@ class Select(Question):
                 example="true",
             ),
         ),
+        forms=(PLANNING,),
         default=False,
     )
     score_range: Number | None = option(
-        planning=Option(
+        Option(
             ("--score-range",),
             "R",
             "How much one person can change the difference of two scores; replaces both.",
             page=HIDDEN,
         ),
+        forms=(PLANNING,),
         default=None,
     )
 

@@ -32,14 +32,14 @@ from dpselect._show import tracked
 from dpselect._types import Counts, Floats
 from dpselect.accounting.budget import rho_within
 from dpselect.analysis import TopKError, top_k_error
-from dpselect.analysis.promises import promise
+from dpselect.analysis.measures import promise
 from dpselect.errors import DataNotAvailable, InvalidValue
 from dpselect.mechanisms import ExponentialMechanism, MechanismBase, PermuteAndFlip
-from dpselect.questions.top_k_error import LEVEL, half_width
 from dpselect.research import plotting
 from dpselect.research.datasets import histograms
 from dpselect.research.plotting import NumberTable, Watch, draw_lines, draw_means, make_folder, write_figure, write_file
 from dpselect.research.procedures import DELTA, Case, Currency, cases, plan
+from dpselect.top_k import LEVEL, half_width
 
 FLIP, EXPONENTIAL = PermuteAndFlip.name, ExponentialMechanism.name
 NO_DIFFERENCE = "no difference seen"

@@ -17,7 +17,7 @@ from dpselect.accounting.budget import AUTO, Budget, Price
 from dpselect.accounting.charge import PrivacyUnit
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.parameters import Neighbours
-from dpselect.questions.methods import Draw
+from dpselect.questions.methods import Draw, free_answer
 from dpselect.questions.most import Mode, TopK, check_unlisted
 from dpselect.questions.most import Values as UnlistedValues
 from dpselect.questions.options import named
@@ -30,7 +30,6 @@ from dpselect.tables.checks import Check, check_column
 from dpselect.tables.domains import Domain
 from dpselect.tables.files import resolved
 from dpselect.tables.kinds import Column, Span, known_column, public_span
-from dpselect.top_k import free_answer
 
 if TYPE_CHECKING:
     from dpselect.ledger import Ledger

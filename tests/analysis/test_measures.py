@@ -1,4 +1,7 @@
-"""Mean, tails and quantiles of the error, against sums over the candidates written out."""
+"""Errors on given scores: mean, tails and quantiles, against sums over the candidates written out, and their inverse.
+
+`epsilon_for` inverts the mean and the tails: the result suffices, and a millionth less does not.
+"""
 
 import math
 from fractions import Fraction
@@ -7,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, errors
-from dpselect.analysis import error_quantile, error_tail, expected_error
+from dpselect.analysis import epsilon_for, error_quantile, error_tail, expected_error
 
 KINDS = [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax]
 SCORES = {
@@ -126,62 +129,105 @@ def test_errors_beyond_the_floats_are_infinite(kind):
     assert error_tail(flat, [-1e308, 1e308], 1e308) == pytest.approx(0.5)
 
 
-BAD = {
-    "text": "a",
-    "None": None,
-    "bool": True,
-    "nan": math.nan,
-    "nan inside": [0, math.nan],
-    "complex": 1j,
-    "ragged": [[1], [1, 2]],
-    "texts": ["1", "2"],
-    "object": object(),
+INVERTED = {
+    "two": [1, 0],
+    "ints": [10, 8, 0, 8, 9],
+    "ties at the top": [5, 5, 5, 1, 0],
+    "ties below": [5, *[0] * 50],
+    "floats": [0.5, -0.25, 3.0, 2.75],
+    "large": [10**9, 10**9 - 7 * 10**6, 0],
+    "small": [1e-9, 0.0, -3e-9],
+    "beyond 2**53": [2**60, 2**60 - 3, 2**60 - 50],
+    "Fractions": [Fraction(1, 3), Fraction(7, 3), Fraction(5, 3)],
+    "random": np.random.default_rng(1).normal(size=40) * 5,
+    "two scales": [1.0, 1 - 1e-6, -1e6],
+    "a sentinel": [1.0, 0.9, 0.0, -1e40],
+    "a larger sentinel": [1.0, 0.9, 0.0, -1e300],
 }
 
 
-@pytest.mark.parametrize("case", BAD)
-def test_bad_thresholds_are_refused(case):
-    with pytest.raises(errors.DPSelectError, match="t must be"):
-        error_tail(PermuteAndFlip(1), [3, 2, 0], BAD[case])
+def uniform_error(scores):
+    exact = [Fraction(*score.as_integer_ratio()) for score in np.asarray(scores, object).tolist()]
+    return float(sum(max(exact) - score for score in exact) / len(exact))
+
+
+@pytest.mark.parametrize("part", [1e-6, 0.5, 0.99], ids=lambda part: f"{part} of a uniform choice's error")
+@pytest.mark.parametrize("case", INVERTED)
+@pytest.mark.parametrize("kind", KINDS)
+def test_means_are_inverted(kind, case, part):
+    scores = INVERTED[case]
+    target = part * uniform_error(scores)
+    epsilon = epsilon_for(kind, scores, expected_error=target)
+    assert type(epsilon) is float
+    assert expected_error(kind(epsilon), scores) <= target
+    assert expected_error(kind(epsilon * (1 - 1e-6)), scores) > target
+
+
+@pytest.mark.parametrize("probability", [1e-12, 0.2])
+@pytest.mark.parametrize("case", INVERTED)
+@pytest.mark.parametrize("kind", KINDS)
+def test_tails_are_inverted(kind, case, probability):
+    """The chance of missing the best candidates is brought down to the wanted one."""
+    scores = INVERTED[case]
+    exact = sorted(Fraction(*score.as_integer_ratio()) for score in np.asarray(scores, object).tolist())
+    error = float(next(exact[-1] - score for score in exact[::-1] if score < exact[-1]))
+    epsilon = epsilon_for(kind, scores, error=error, probability=probability)
+    assert error_tail(kind(epsilon), scores, error) <= probability
+    assert error_tail(kind(epsilon * (1 - 1e-6)), scores, error) > probability
+
+
+@pytest.mark.parametrize("case", ["a sentinel", "a larger sentinel"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_impossible_candidate_does_not_stop_the_search(kind, case):
+    """What is wanted is far below the sentinel's distance: the epsilon is that of the scores without it."""
+    with_it = epsilon_for(kind, INVERTED[case], expected_error=0.01)
+    assert with_it == pytest.approx(epsilon_for(kind, INVERTED[case][:-1], expected_error=0.01), rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_known_inverse(kind):
+    """Two candidates lose with probability p/2, p/(1 + p) and (1/2 + x/4) p, where p = exp(-x)."""
+    x = 3.0
+    p = math.exp(-x)
+    chance = {PermuteAndFlip: p / 2, ExponentialMechanism: p / (1 + p), ReportNoisyMax: (0.5 + x / 4) * p}[kind]
+    assert epsilon_for(kind, [4, 0], error=4, probability=chance) == pytest.approx(2 * x / 4, rel=1e-9)
+    assert epsilon_for(kind, [4, 0], expected_error=4 * chance) == pytest.approx(2 * x / 4, rel=1e-9)
+
+
+@pytest.mark.parametrize("target", [{"expected_error": 0.3}, {"error": 2, "probability": 0.05}], ids=["mean", "tail"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_epsilons_scale(kind, target):
+    """Twice the sensitivity needs twice the epsilon, monotonic scores half, scores in other units the inverse unit."""
+    scores = [10, 8, 7, 7, 0]
+    epsilon = epsilon_for(kind, scores, **target)
+    assert epsilon_for(kind, scores, **target, sensitivity=2) == pytest.approx(2 * epsilon, rel=1e-9)
+    assert epsilon_for(kind, scores, **target, sensitivity="1/7") == pytest.approx(epsilon / 7, rel=1e-9)
+    assert epsilon_for(kind, scores, **target, monotonic=True) == pytest.approx(epsilon / 2, rel=1e-9)
+    tenfold = {name: value if name == "probability" else 10 * value for name, value in target.items()}
+    assert epsilon_for(kind, [10 * score for score in scores], **tenfold) == pytest.approx(epsilon / 10, rel=1e-9)
 
 
 @pytest.mark.parametrize(
-    ("level", "error", "words"),
+    ("scores", "target"),
     [
-        (0, errors.InvalidValue, "level must be > 0"),
-        (1, errors.InvalidValue, "level must be between 0 and 1"),
-        (1.5, errors.InvalidValue, "level must be between 0 and 1"),
-        (-0.1, errors.InvalidValue, "level must be > 0"),
-        (math.nan, errors.InvalidValue, "level must be finite"),
-        (None, errors.InvalidType, "level must be a number"),
-        (True, errors.InvalidType, "level must be a number"),
-        ([0.5], errors.InvalidType, "level must be a number"),
+        ([3, 3, 3], {"expected_error": 1e-9}),
+        ([3], {"expected_error": 1}),
+        ([3, 2, 1], {"expected_error": 1.01}),
+        ([3, 2, 1], {"expected_error": 100}),
+        ([3, 2, 1], {"error": 1, "probability": 0.7}),
+        ([3, 2, 1], {"error": 2.5, "probability": 1e-9}),
+        ([3, 3], {"error": 1, "probability": 0.5}),
     ],
+    ids=str,
 )
-def test_bad_levels_are_refused(level, error, words):
-    with pytest.raises(error, match=words):
-        error_quantile(PermuteAndFlip(1), [3, 2, 0], level)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_target_that_is_met_anyway_is_said_to_be(kind, scores, target):
+    with pytest.raises(errors.InvalidValue, match="every epsilon meets the target"):
+        epsilon_for(kind, scores, **target)
 
 
-BAD_SCORES = {
-    "empty": [],
-    "nan": [1.0, math.nan],
-    "inf": np.array([1.0, math.inf]),
-    "-inf": np.array([1.0, -math.inf]),
-    "nested": [[1, 2], [3, 4]],
-    "2-d": np.ones((2, 2)),
-    "text": "abc",
-    "texts": ["a", "b"],
-    "None": None,
-}
-
-
-@pytest.mark.parametrize("case", BAD_SCORES)
-@pytest.mark.parametrize(
-    "call",
-    [expected_error, lambda m, q: error_tail(m, q, 1), lambda m, q: error_quantile(m, q, 0.5)],
-    ids=["mean", "tail", "quantile"],
-)
-def test_bad_scores_are_refused(call, case):
-    with pytest.raises(errors.DPSelectError, match="scores"):
-        call(PermuteAndFlip(1), BAD_SCORES[case])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_target_at_the_edge_is_met(kind):
+    """A little below what a uniform choice achieves, a small epsilon is found, not an error."""
+    epsilon = epsilon_for(kind, [3, 2, 1], expected_error=1 - 1e-9)
+    assert 0 < epsilon < 1e-7
