@@ -4,7 +4,7 @@ An error of the library ends a command with one line and the exit code of its ki
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -123,10 +123,11 @@ def busy(what: str) -> Iterator[None]:
         yield
 
 
-def figure_table(first: str, *others: str) -> Table:
-    """A table without rows: a first column of names, then columns of numbers."""
+def print_figures(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table: a first column of names, then columns of numbers."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column(first, no_wrap=True)
-    for other in others:
-        table.add_column(other, justify="right", no_wrap=True)
-    return table
+    for position, head in enumerate(heads):
+        table.add_column(head, justify="right" if position else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    print_table(table)
