@@ -115,17 +115,6 @@ def test_the_table_can_be_saved_and_asked(run: Run, visits: Visits, tmp_path: Pa
     assert "cannot be written" in refused.err
 
 
-@pytest.mark.parametrize("name", ["visits", "visits.xlsx", "visits.csv.gz", ".csv"])
-def test_other_endings_are_refused_before_anything_is_made(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    monkeypatch.delattr(demo, "make_visits")
-    refused = run("demo", "--save", tmp_path / name)
-    assert (refused.code, refused.out) == (2, "")
-    assert "must end with .csv or .parquet" in refused.err
-    assert not list(tmp_path.iterdir())
-
-
 def test_commands_to_try_are_named_as_the_shell_finds_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", [".venv/bin/dpselect", "demo"])
     monkeypatch.setenv("PATH", str(tmp_path))

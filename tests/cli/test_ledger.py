@@ -2,20 +2,17 @@ import csv
 import io
 import json
 import sqlite3
-import subprocess
 import sys
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
-import typer
 
 from dpselect import ExponentialMechanism, Ledger, PermuteAndFlip, PrivacyUnit
 from dpselect.accounting.totals import total
-from dpselect.cli.console import clean_errors
 from dpselect.ledger import Charge, Receipt
-from tests.cli.conftest import ALL_COMMANDS, Run
+from tests.cli.conftest import Run
 
 
 @pytest.fixture
@@ -130,20 +127,6 @@ def test_a_cut_tail_is_found_with_the_receipt(run: Run, file: Path, tmp_path: Pa
     assert "its end was cut off, or it is an old copy" in result.err
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [(None, "cannot be read: No such file"), (b"{}", "receipt must be the JSON"), (b"\xff\xfe", "it is not text")],
-)
-def test_a_bad_receipt_is_refused(run: Run, file: Path, tmp_path: Path, content: bytes | None, message: str) -> None:
-    receipt = tmp_path / "receipt.json"
-    if content is not None:
-        receipt.write_bytes(content)
-    result = run("ledger", "verify", file, "--receipt", receipt)
-    assert (result.code, result.out) == (2, "")
-    assert message in result.err
-    assert len(result.err.splitlines()) == 1
-
-
 def test_export_as_json_lines(run: Run, file: Path) -> None:
     result = run("ledger", "export", file)
     assert result.code == 0
@@ -179,40 +162,12 @@ def test_a_csv_export_has_no_formulas(run: Run, tmp_path: Path, sign: str) -> No
     assert [line["what"] for line in lines] == [formula, {formula: formula}]
 
 
-@pytest.mark.parametrize("command", ["show", "verify", "export", "receipt"])
-def test_a_ledger_that_is_not_there_is_not_made(run: Run, tmp_path: Path, command: str) -> None:
-    result = run("ledger", command, tmp_path / "no.ledger")
-    assert (result.code, result.out) == (2, "")
-    assert "there is no ledger" in result.err
-    assert "no.ledger --budget 1" in result.err  # of a question: this command has no such option
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_bad_delta_is_named(run: Run, file: Path) -> None:
-    result = run("ledger", "show", file, "--delta", "1")
-    assert (result.code, result.out) == (2, "")
-    assert result.err.startswith("error: delta must be between 0 and 1")
-
-
 def test_without_dp_accounting_only_delta_fails(run: Run, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
     assert run("ledger", "show", file).code == 0
     result = run("ledger", "show", file, "--delta", "1e-6")
     assert result.code == 5
     assert " -m pip install dp-accounting\n" in result.err
-
-
-def test_an_exhausted_budget_has_its_own_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    ledger = Ledger(tmp_path / "a.ledger", budget=1)
-    with pytest.raises(typer.Exit) as raised, clean_errors():
-        ledger.spend(2, "too much")
-    assert raised.value.exit_code == 3
-    assert "exceeds what is left of the budget" in capsys.readouterr().err
-
-
-def test_other_commands_do_not_wait_for_sqlite() -> None:
-    code = ALL_COMMANDS.format(prefixes=("sqlite3", "dpselect.ledger"))
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.split() == [b"[]"]
 
 
 def test_show_says_whom_the_entries_protect(run: Run, tmp_path: Path) -> None:
