@@ -10,7 +10,7 @@ import typer
 import dpselect
 from dpselect import errors
 from dpselect.cli.app import app
-from dpselect.cli.console import clean_errors
+from dpselect.cli.commands import clean_errors
 from tests.cli.conftest import MAIN, Run, on_terminal, process
 
 PRIVATE = "48151623"

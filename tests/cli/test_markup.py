@@ -119,11 +119,11 @@ def test_what_a_ledger_holds_is_printed_as_it_is(run: Run, folder: Path) -> None
 
 
 def test_only_one_module_prints_and_the_demo_its_own_words() -> None:
-    """A Console reads markup in every text that it is given; those of the users go through `console`."""
+    """A Console reads markup in every text that it is given; those of the users go through `commands`."""
     users = {
         path.name
         for path in SOURCE.glob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Name) and node.id == "Console"
     }
-    assert users == {"console.py", "demo.py"}
+    assert users == {"commands.py", "demo.py"}

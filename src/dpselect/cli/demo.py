@@ -14,8 +14,7 @@ from rich.table import Table as Box
 
 import dpselect
 from dpselect import PermuteAndFlip
-from dpselect.cli.console import busy, print_line
-from dpselect.cli.options import Given, command, writing
+from dpselect.cli.commands import Given, busy, command, print_line, writing
 from dpselect.demo_data import (
     COUNTIES,
     DIAGNOSES,

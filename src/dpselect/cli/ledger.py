@@ -21,8 +21,17 @@ from dpselect._validate import fraction_of_one
 from dpselect.accounting.budget import Budget
 from dpselect.accounting.charge import What, compact_json
 from dpselect.accounting.totals import Total, total
-from dpselect.cli.console import busy, clean_errors, print_line, print_paragraph, print_table, printable
-from dpselect.cli.options import JSON, Given, command
+from dpselect.cli.commands import (
+    JSON,
+    Given,
+    busy,
+    clean_errors,
+    command,
+    print_line,
+    print_paragraph,
+    print_table,
+    printable,
+)
 from dpselect.errors import InvalidValue
 from dpselect.questions.options import Option
 

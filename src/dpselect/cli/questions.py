@@ -20,23 +20,21 @@ import typer
 from dpselect import _validate
 from dpselect._numbers import is_number, shown
 from dpselect.cli.app import Late, LateCommands, questions
-from dpselect.cli.console import (
+from dpselect.cli.commands import (
+    JSON,
+    LEDGER,
+    PRICE,
+    SCORE_COLUMNS,
+    Given,
     busy,
+    check_ledger_options,
+    command,
     has_several,
     print_figures,
     print_hint,
     print_line,
     print_paragraph,
     print_terms,
-)
-from dpselect.cli.options import (
-    JSON,
-    LEDGER,
-    PRICE,
-    SCORE_COLUMNS,
-    Given,
-    check_ledger_options,
-    command,
     writing,
 )
 from dpselect.errors import InvalidValue

@@ -20,8 +20,20 @@ import dpselect
 from dpselect import _validate
 from dpselect._messages import install_command
 from dpselect._numbers import DOWN, NEAREST, finite, shown
-from dpselect.cli.console import busy, print_figures, print_line, print_paragraph
-from dpselect.cli.options import CLAIM, JSON, PRICE, SCORE_COLUMNS, SCORES, Given, claimed, command
+from dpselect.cli.commands import (
+    CLAIM,
+    JSON,
+    PRICE,
+    SCORE_COLUMNS,
+    SCORES,
+    Given,
+    busy,
+    claimed,
+    command,
+    print_figures,
+    print_line,
+    print_paragraph,
+)
 from dpselect.errors import InvalidValue, MissingExtra
 from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.parameters import Claim

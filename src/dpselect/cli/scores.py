@@ -20,8 +20,7 @@ from dpselect import _validate
 from dpselect._messages import install_command
 from dpselect._numbers import NEAREST, finite, shown
 from dpselect.accounting.budget import AUTO, Price
-from dpselect.cli.console import print_figures, print_line, print_paragraph, print_terms
-from dpselect.cli.options import (
+from dpselect.cli.commands import (
     CLAIM,
     JSON,
     LEDGER,
@@ -34,6 +33,10 @@ from dpselect.cli.options import (
     command,
     open_ledger,
     planned_options,
+    print_figures,
+    print_line,
+    print_paragraph,
+    print_terms,
     writing,
 )
 from dpselect.errors import InvalidValue, MissingExtra
