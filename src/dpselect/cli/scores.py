@@ -4,7 +4,6 @@ Everything that options state is checked before the file is read.
 """
 
 import json
-from collections.abc import Callable
 from fractions import Fraction
 from importlib import import_module
 from itertools import groupby
@@ -40,7 +39,7 @@ from dpselect.cli.commands import (
     writing,
 )
 from dpselect.errors import InvalidValue, MissingExtra
-from dpselect.mechanisms import MECHANISMS, MechanismBase, PermuteAndFlip
+from dpselect.mechanisms import MECHANISMS, PermuteAndFlip
 from dpselect.mechanisms.parameters import Claim, Neighbours, neighbours_of, stated
 from dpselect.questions.methods import is_in_order
 from dpselect.questions.options import MOST_VALUES, Option, sizes, whole
@@ -110,10 +109,17 @@ def select(given: Given) -> None:
     paid = None if given["ledger"] is None else open_ledger(given["ledger"], given["budget"], given["dataset"])
     release = {"ledger": paid, "what": asked, "request_id": given["request_id"]}
     if wanted is None:
-        show = _select_one(candidates, price, claim, release)
+        answer, chosen, content, terms = _select_one(candidates, price, claim, release)
     else:
-        show = _select_several(candidates, price, wanted, choices, release)
-    show(given["json"])
+        answer, chosen, content, terms = _select_several(candidates, price, wanted, choices, release)
+    if given["json"]:
+        typer.echo(json.dumps(content))
+        return
+    for position, label in chosen:
+        print_line(f"candidate {position} (counting from 0)" if label is None else label, "bold green")
+    if answer.epsilon and len(chosen) > 1 and not content["ordered"]:
+        print_line("in the order of the file, which says nothing about the scores", "dim")
+    print_terms(answer, terms)
 
 
 def _check_choices(given: Given) -> None:
@@ -135,59 +141,35 @@ def _limit(given: Given) -> int | None:
     return None if given["max_values"] is None else whole(given["max_values"], "max_values")
 
 
-def _select_one(candidates: ScoreFile, price: Price, claim: Claim, release: dict[str, Any]) -> Callable[[bool], None]:
+# The answer, the positions and labels that were chosen, the JSON object, and what is said of the mechanism.
+_Selected = tuple[Answer, list[tuple[int, str | None]], dict[str, Any], str]
+
+
+def _select_one(candidates: ScoreFile, price: Price, claim: Claim, release: dict[str, Any]) -> _Selected:
     paid = release["ledger"]
     chooser = price.drawn_by(None if paid is None else paid.budget, 1, **claim.arguments())
     answer = chooser.release(candidates.scores, **release, rho=price.rho)
-    return lambda as_json: (_print_json if as_json else _print_text)(chooser, answer, candidates)
+    content = answer.to_dict()
+    index = content.pop("value")
+    label = candidates.labels[index] if candidates.labels else None
+    found = {"candidate": label, "index": index}
+    return answer, [(index, label)], {**found, **content, **chooser.claim.to_json()}, f", {chooser.claim}"
 
 
 def _select_several(
     candidates: ScoreFile, price: Price, k: int | tuple[int, int], choices: dict[str, Any], release: dict[str, Any]
-) -> Callable[[bool], None]:
+) -> _Selected:
     # Positions are printed too, and labels need not be different.
     named = None if candidates.labels is None else list(enumerate(candidates.labels))
     given: dict[str, Any] = {"epsilon": price.epsilon, "rho": price.rho, "mechanism": price.mechanism}
     answer = release_top_k(candidates.scores, k, named, **given, **choices, **release)
     chosen = [(position, None) for position in answer.value] if named is None else answer.value
-    shown = {**choices, "ordered": is_in_order(choices["method"], choices["ordered"])}
-    return lambda as_json: (_print_several_json if as_json else _print_several_text)(answer, chosen, shown)
-
-
-def _shown(position: int, label: str | None) -> str:
-    return f"candidate {position} (counting from 0)" if label is None else label
-
-
-def _print_text(chooser: MechanismBase, answer: Answer, candidates: ScoreFile) -> None:
-    index = answer.value
-    print_line(_shown(index, candidates.labels[index] if candidates.labels else None), "bold green")
-    print_terms(answer, f", {chooser.claim}")
-
-
-def _print_json(chooser: MechanismBase, answer: Answer, candidates: ScoreFile) -> None:
-    content = answer.to_dict()
-    index = content.pop("value")
-    chosen = {"candidate": candidates.labels[index] if candidates.labels else None, "index": index}
-    typer.echo(json.dumps({**chosen, **content, **chooser.claim.to_json()}))
-
-
-_Chosen = list[tuple[int, str | None]]
-
-
-def _print_several_text(answer: Answer, chosen: _Chosen, choices: dict[str, Any]) -> None:
-    for position, label in chosen:
-        print_line(_shown(position, label), "bold green")
-    if answer.epsilon and not choices["ordered"] and len(chosen) > 1:
-        print_line("in the order of the file, which says nothing about the scores", "dim")
-    print_terms(answer)
-
-
-def _print_several_json(answer: Answer, chosen: _Chosen, choices: dict[str, Any]) -> None:
     content = answer.to_dict()
     del content["value"]
-    labels = [label for _, label in chosen]
-    found = {"candidates": None if None in labels else labels, "indices": [position for position, _ in chosen]}
-    typer.echo(json.dumps({**found, **content, **choices}))
+    labels = None if named is None else [label for _, label in chosen]
+    found = {"candidates": labels, "indices": [position for position, _ in chosen]}
+    shown = {**choices, "ordered": is_in_order(choices["method"], choices["ordered"])}
+    return answer, chosen, {**found, **content, **shown}, ""
 
 
 # Comparing.
