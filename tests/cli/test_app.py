@@ -48,15 +48,6 @@ def test_without_arguments_it_prints_its_help(run: Run) -> None:
     assert re.search(r"select\s+Choose one candidate", result.out + result.err)
 
 
-@pytest.mark.parametrize("command", ["select", "plan select", "mode", "paper", "study"])
-def test_flags_and_defaults_are_shown_plainly(run: Run, command: str) -> None:
-    """No `--json <bool>` and no `[default: (1)]`; the line of --help is not ours."""
-    text = "".join(line for line in run(*command.split(), "--help").out.splitlines() if "--help" not in line)
-    assert "--json" in text
-    assert "bool" not in text.lower()
-    assert "default: (" not in text
-
-
 @pytest.mark.parametrize(
     ("program", "modules"),
     [

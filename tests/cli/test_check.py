@@ -89,10 +89,3 @@ def test_the_example_of_the_docs(run: Run, tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "costs.csv").write_text(lines, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     assert run(*command.split()).out.split() == printed.split()
-
-
-def test_help_says_that_it_is_private(run: Run) -> None:
-    text = " ".join(run("check", "--help").out.split())
-    assert "PRIVATE: for the data owner only" in text
-    assert "--ledger" not in text
-    assert "Exit code 1" in text
