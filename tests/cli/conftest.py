@@ -1,4 +1,6 @@
 import io
+import os
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,13 +19,35 @@ class Result:
 
 Run = Callable[..., Result]
 
-# A program that imports all commands, and prints which of some modules it imported with them.
-ALL_COMMANDS = """
-import sys, typer
-from dpselect.cli.app import app
-dict(typer.main.get_command(app).commands)
-print([module for module in sys.modules if module.startswith({prefixes!r})])
-"""
+MAIN = "from dpselect.cli import main; main()"
+
+
+def process(*arguments: str, program: str = MAIN, **environment: str) -> "subprocess.CompletedProcess[bytes]":
+    """Run the command line, or another program, as a process of its own."""
+    command = [sys.executable, "-c", program, *arguments]
+    return subprocess.run(command, capture_output=True, timeout=120, env={**os.environ, **environment}, check=False)
+
+
+def on_terminal(*arguments: str) -> tuple[int, str, str]:
+    """The exit code, what goes to standard output, and what a terminal shows of standard error. Bars never wait."""
+    pty = pytest.importorskip("pty", reason="needs a terminal that a program can make")
+    reader, writer = pty.openpty()
+    at_once = "from dpselect import _show; _show._SILENT_SECONDS = _show._STEP_SECONDS = 0"
+    command = [sys.executable, "-c", f"{at_once}; {MAIN}", *arguments]
+    environment, seen = {**os.environ, "TERM": "xterm"}, b""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=writer, env=environment) as child:
+        os.close(writer)
+        while True:  # its buffer is small: read while they write
+            try:
+                part = os.read(reader, 4096)
+            except OSError:  # how Linux says that nobody is left to write
+                break
+            if not part:
+                break
+            seen += part
+        shown, _ = child.communicate(timeout=120)
+    os.close(reader)
+    return child.returncode, shown.decode(), seen.decode()
 
 
 @pytest.fixture

@@ -19,31 +19,11 @@ def words(text: str) -> str:
     return " ".join(text.split())
 
 
-def tables(text: str) -> list[dict[str, list[str]]]:
-    """The cells of each table by the mechanism's name."""
-    found: list[dict[str, list[str]]] = []
-    for line in text.splitlines():
-        cells = line.replace("*", "").split()
-        if cells and cells[0] in MECHANISMS and line.startswith(" "):
-            if cells[0] == "permute-and-flip":
-                found.append({})
-            found[-1][cells[0]] = cells[1:]
-    return found
-
-
-def number(cell: str) -> float:
-    return float(cell.replace(",", ""))
-
-
 def guaranteed(mechanism: MechanismBase, n: int) -> float:
     """The smallest expected error that the analysis proves for all scores."""
     if isinstance(mechanism, ReportNoisyMax):
         return error_bounds(mechanism, n).upper
     return worst_case_error(mechanism, n).error
-
-
-def is_rounded_up(cell: str, exact: float) -> bool:
-    return exact * (1 - 1e-10) <= number(cell) <= exact * 1.0011
 
 
 def plan(run: Run, *options: object) -> dict[str, Any]:

@@ -1,9 +1,6 @@
 """The command as a process of its own."""
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +10,10 @@ import typer
 import dpselect
 from dpselect import errors
 from dpselect.cli.app import app
-from dpselect.cli.console import clean_errors
-from tests.cli.conftest import Run
+from dpselect.cli.commands import clean_errors
+from tests.cli.conftest import MAIN, Run, on_terminal, process
 
 PRIVATE = "48151623"
-MAIN = (sys.executable, "-c", "from dpselect.cli import main; main()")
-
-
-def process(*command: str, **environment: str) -> "subprocess.CompletedProcess[bytes]":
-    return subprocess.run(command, capture_output=True, timeout=60, env={**os.environ, **environment}, check=False)
 
 
 def test_version(run: Run) -> None:
@@ -50,58 +42,31 @@ def test_each_kind_of_failure_has_an_exit_code(error: type[errors.DPSelectError]
     assert ended.value.exit_code == code
 
 
-def test_help_lists_the_exit_codes(run: Run) -> None:
-    text = " ".join(run("--help").out.split())
-    assert "Exit codes: 0 success" in text
-    assert "3 not enough budget left" in text
-
-
-@pytest.mark.parametrize("arguments", [(), ("--help",)])
-def test_help_lists_the_commands(run: Run, arguments: tuple[str, ...]) -> None:
-    result = run(*arguments)
-    text = result.out + result.err
-    assert "Usage" in text
-    assert re.search(r"select\s+Choose one candidate", text)
-    assert re.search(r"demo\s+Answer private questions", text)
+def test_without_arguments_it_prints_its_help(run: Run) -> None:
+    """What helps say is in the transcripts."""
+    result = run()
+    assert re.search(r"select\s+Choose one candidate", result.out + result.err)
 
 
 @pytest.mark.parametrize(
-    ("command", "texts"),
+    ("program", "modules"),
     [
-        ("select", ["Example: dpselect select counts.csv", "--epsilon", "--mechanism", "--json", "noisy-max"]),
-        ("demo", ["Example: dpselect demo"]),
+        # The commands need NumPy, and most of them DuckDB; their list needs neither.
+        (
+            f"import sys; sys.argv = ['dpselect', '--help']\ntry: {MAIN}\nexcept SystemExit: 0",
+            "numpy duckdb scipy pydantic",
+        ),
+        ("import dpselect; dpselect.PermuteAndFlip(1)", "typer rich dpselect.cli"),
+        (
+            "import typer; from dpselect.cli.app import app; dict(typer.main.get_command(app).commands)",
+            "matplotlib scipy pooch sqlite3 dpselect.ledger dpselect.analysis.error",
+        ),
     ],
+    ids=["help", "library", "all commands"],
 )
-def test_each_command_has_help_with_an_example(run: Run, command: str, texts: list[str]) -> None:
-    result = run(command, "--help")
-    assert result.code == 0
-    assert [text for text in texts if text not in result.out] == []
-
-
-@pytest.mark.parametrize("command", ["select", "plan select", "mode", "paper", "study"])
-def test_flags_and_defaults_are_shown_plainly(run: Run, command: str) -> None:
-    """No `--json <bool>` and no `[default: (1)]`; the line of --help is not ours."""
-    text = "".join(line for line in run(*command.split(), "--help").out.splitlines() if "--help" not in line)
-    assert "--json" in text
-    assert "bool" not in text.lower()
-    assert "default: (" not in text
-
-
-@pytest.mark.parametrize("command", ["paper", "study"])
-def test_help_tells_what_a_long_command_needs(run: Run, command: str) -> None:
-    text = run(command, "--help").out
-    assert "minute" in text
-    assert "the extra 'paper'" in text
-
-
-def test_help_imports_no_command() -> None:
-    """The commands need NumPy, and most of them DuckDB; their list needs neither."""
-    code = (
-        "import sys; sys.argv = ['dpselect', '--help']; from dpselect.cli import main\n"
-        "try: main()\n"
-        "finally: print([m for m in sys.modules if m.split('.')[0] in ('numpy', 'duckdb', 'scipy', 'pydantic')])"
-    )
-    assert process(sys.executable, "-c", code).stdout.splitlines()[-1] == b"[]"
+def test_what_takes_long_is_imported_when_it_is_used(program: str, modules: str) -> None:
+    found = f"import sys; print('imported', [name for name in {modules.split()} if name in sys.modules])"
+    assert process(program=f"{program}\n{found}").stdout.splitlines()[-1] == b"imported []"
 
 
 def test_the_list_of_commands_says_what_their_own_help_says() -> None:
@@ -119,22 +84,14 @@ def test_a_command_that_does_not_exist_is_not_imported(run: Run) -> None:
     assert "No such command 'modes'. Did you mean 'mode'" in " ".join(result.err.split())
 
 
-def test_the_library_imports_neither_typer_nor_rich() -> None:
-    code = (
-        "import sys, dpselect; dpselect.PermuteAndFlip(1);"
-        "print(sorted({'typer', 'rich', 'dpselect.cli'} & set(sys.modules)))"
-    )
-    assert process(sys.executable, "-c", code).stdout.split() == [b"[]"]
-
-
 def test_a_process_answers_and_fails_with_its_exit_code(tmp_path: Path) -> None:
     file = tmp_path / "scores.csv"
     file.write_text(f"a,0\nb,{PRIVATE}\n")
-    result = process(*MAIN, "select", str(file), "--epsilon", "1")
+    result = process("select", str(file), "--epsilon", "1")
     assert (result.returncode, result.stderr) == (0, b"")
     assert result.stdout.splitlines()[0] == b"b"
     file.write_text(f"a,0\nb,{PRIVATE}x\n")
-    result = process(*MAIN, "select", str(file), "--epsilon", "1")
+    result = process("select", str(file), "--epsilon", "1")
     assert (result.returncode, result.stdout) == (2, b"")
     assert PRIVATE.encode() not in result.stderr
 
@@ -142,7 +99,7 @@ def test_a_process_answers_and_fails_with_its_exit_code(tmp_path: Path) -> None:
 def test_a_label_beyond_the_encoding_of_the_terminal_is_escaped(tmp_path: Path) -> None:
     file = tmp_path / "scores.csv"
     file.write_text("größte,1000000000\nb,0\n", encoding="utf-8")
-    result = process(*MAIN, "select", str(file), "--epsilon", "1", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    result = process("select", str(file), "--epsilon", "1", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     assert result.returncode == 0
     assert result.stdout.splitlines()[0] == rb"gr\xf6\xdfte"
 
@@ -154,30 +111,60 @@ def test_the_traceback_of_a_defect_shows_no_scores(tmp_path: Path) -> None:
     defect = (
         "import dpselect; dpselect.PermuteAndFlip._choose = dpselect.PermuteAndFlip.select = lambda self, s: 1 // 0"
     )
-    result = process(sys.executable, "-c", f"{defect}; {MAIN[-1]}", "select", str(file), "--epsilon", "1")
+    result = process("select", str(file), "--epsilon", "1", program=f"{defect}; {MAIN}")
     assert result.returncode == 1
     assert b"ZeroDivisionError" in result.stderr
     assert PRIVATE.encode() not in result.stdout + result.stderr
     assert b"locals" not in result.stderr
 
 
-def test_a_pipe_gets_no_progress() -> None:
-    result = process(*MAIN, "demo")
-    assert (result.returncode, result.stderr) == (0, b"")
-    assert b"True answer" in result.stdout
-    assert b"Making" not in result.stdout
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("scores.csv").write_text("a,310\nb,250\nc,7\n")
+    Path("flights.csv").write_text("dest,delay\n" + "ulm,4\n" * 300)
+    return tmp_path
 
 
-def test_a_terminal_gets_progress_on_standard_error() -> None:
-    pty = pytest.importorskip("pty")
-    reader, writer = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm"}
-    done = subprocess.run(
-        [*MAIN, "demo"], stdout=subprocess.PIPE, stderr=writer, timeout=60, env=environment, check=True
-    )
-    os.set_blocking(reader, False)  # a missing spinner must fail the test, not hang it
-    shown = os.read(reader, 10_000)
-    os.close(writer)
-    os.close(reader)
-    assert b"Generating the table" in shown
-    assert b"Making" not in done.stdout
+RANGE = "--lower 0 --upper 10 --epsilon 1"
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("command", "busy", "answer"),
+    [
+        ("demo --save visits.parquet", ["Generating the table"], "200,000 visits written"),
+        ("compare scores.csv --epsilon 0.1:1 --points 40", ["Comparing", "98%"], "permute-"),  # 39 of 40 epsilons
+        ("audit --epsilon 1 --mechanism exponential --runs 100 --rows --json", ["Auditing"], '"violates": false'),
+        (f"median flights.csv --column delay {RANGE}", ["is left out. To see it: dpselect check"], "4"),
+        pytest.param(
+            "paper --out report --points 3",
+            ["Linear programs", "Figures", "Claims", "43%"],
+            "7 figures, ",
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_a_terminal_gets_progress_and_hints_on_standard_error_and_a_pipe_none(
+    monkeypatch: pytest.MonkeyPatch, command: str, busy: list[str], answer: str
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(Path("cache").absolute()))
+    for variable in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):  # no figure of the paper needs a network
+        monkeypatch.setenv(variable, "http://127.0.0.1:9")
+    monkeypatch.delenv("DPSELECT_DPBENCH", raising=False)
+    code, shown, seen = on_terminal(*command.split())
+    assert code == 0
+    assert answer in shown
+    for part in busy:
+        assert part in " ".join(seen.split())
+        assert part not in " ".join(shown.split())
+    if command.startswith("paper"):
+        text = " ".join(shown.split())
+        assert "10 not checked." in text
+        assert "Missing: Figure 3 (a), Figure 3 (b), Figure 3 (c), Figure 5, Figure 6, Figure 7:" in text
+        assert "Give --data DIR" in text
+        assert Path("report", "report.html").is_file()
+        return
+    piped = process(*command.split())
+    assert (piped.returncode, piped.stderr) == (0, b"")
+    assert answer in piped.stdout.decode()

@@ -1,7 +1,5 @@
 import json
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -60,10 +58,9 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "their_module"
 
 
-@pytest.mark.parametrize("options", [("--rows",), ()], ids=["select_rows", "select"])
-@pytest.mark.parametrize("mechanism", ["permute-and-flip", "exponential", "noisy-max"])
-def test_ours_have_no_violation(run: Run, mechanism: str, options: tuple[str, ...]) -> None:
-    result = run("audit", "--mechanism", mechanism, "--epsilon", "1", "--runs", "200", *options)
+@pytest.mark.parametrize("options", ["permute-and-flip --rows", "exponential", "noisy-max --rows"])
+def test_ours_have_no_violation(run: Run, options: str) -> None:
+    result = run("audit", "--epsilon", "1", "--runs", "200", "--mechanism", *options.split())
     assert result.code == 0
     assert result.err == ""
     assert result.out.splitlines()[:2] == [
@@ -124,21 +121,6 @@ def test_inputs_without_a_violation(run: Run, module: str) -> None:
     assert content["findings"][0]["description"] == "the output is 30"
 
 
-OLD_FIELDS = {
-    *("verdict", "violates", "epsilon", "sensitivity", "monotonic", "lower_bound", "noticeable", "false_alarm", "runs"),
-    "findings",
-}
-OLD_FINDING = {"pair", "lower_bound", "event", "more_likely_on", "hits", "neighbour_hits", "trials", "failures"}
-
-
-def test_json_keeps_the_fields_of_the_first_version(run: Run, module: str) -> None:
-    content = json.loads(run("audit", "--callable", f"{module}:best", "--epsilon", "1", "--runs", "200", "--json").out)
-    assert set(content) >= OLD_FIELDS
-    for finding in content["findings"]:
-        assert set(finding) >= OLD_FINDING
-        assert all(type(index) is int for index in finding["event"])
-
-
 def test_json_has_everything(run: Run, module: str) -> None:
     result = run("audit", "--callable", f"{module}:constant", "--epsilon", "1/3", "--sensitivity", "2", "--json")
     assert result.code == 0
@@ -148,6 +130,11 @@ def test_json_has_everything(run: Run, module: str) -> None:
     assert content["verdict"] == f"no violation found in {content['runs']:,} runs"
     assert content["runs"] == 20_000 * len(content["findings"])
     assert content["runs"] == len(sys.modules[module].CALLS)
+    assert {"lower_bound", "noticeable", "false_alarm"} < set(content)
+    fields = {"pair", "lower_bound", "event", "more_likely_on", "hits", "neighbour_hits", "trials", "failures"}
+    for finding in content["findings"]:
+        assert set(finding) >= fields
+        assert all(type(index) is int for index in finding["event"])
 
 
 def test_probabilities_are_compared_on_request(run: Run, module: str) -> None:
@@ -156,59 +143,3 @@ def test_probabilities_are_compared_on_request(run: Run, module: str) -> None:
     theirs = run("audit", "--callable", f"{module}:Box.uniform", "--epsilon", "0.5", "--pmf")
     assert theirs.code == 0
     assert theirs.out.startswith("no violation found on 22 score vectors")
-
-
-def test_a_terminal_gets_a_progress_bar_on_standard_error() -> None:
-    pty = pytest.importorskip("pty")
-    reader, writer = pty.openpty()
-    at_once = "from dpselect import _show; _show._SILENT_SECONDS = 0; from dpselect.cli import main; main()"
-    command = [sys.executable, "-c", at_once, "audit", "--epsilon", "1"]
-    options = ["--mechanism", "exponential", "--runs", "100", "--rows", "--json"]
-    environment = {**os.environ, "TERM": "xterm"}
-    done = subprocess.run([*command, *options], stdout=subprocess.PIPE, stderr=writer, env=environment, check=True)
-    os.set_blocking(reader, False)  # a missing bar must fail the test, not hang it
-    shown = os.read(reader, 10_000)
-    os.close(writer)
-    os.close(reader)
-    assert b"Auditing" in shown
-    assert json.loads(done.stdout)["violates"] is False
-
-
-BAD = {
-    "neither": ("--epsilon", "1"),
-    "both": ("--epsilon", "1", "--mechanism", "exponential", "--callable", "{}:best"),
-    "no epsilon": ("--epsilon", "0", "--mechanism", "exponential"),
-    "huge epsilon": ("--epsilon", "1e60", "--mechanism", "exponential"),
-    "no sensitivity": ("--epsilon", "1", "--mechanism", "exponential", "--sensitivity", "x"),
-    "few runs": ("--epsilon", "1", "--mechanism", "exponential", "--runs", "10"),
-    "false alarm": ("--epsilon", "1", "--mechanism", "exponential", "--false-alarm", "2", "--runs", "100"),
-    "no module": ("--epsilon", "1", "--callable", "no_such_module_here:f"),
-    "no colon": ("--epsilon", "1", "--callable", "{}"),
-    "no name": ("--epsilon", "1", "--callable", "{}:nothing"),
-    "no callable": ("--epsilon", "1", "--callable", "{}:CALLS", "--runs", "100"),
-    "rows of theirs": ("--epsilon", "1", "--callable", "{}:best", "--rows"),
-    "inputs of ours": ("--epsilon", "1", "--mechanism", "exponential", "--inputs", "{}:NEIGHBOURS"),
-    "inputs and scores": (
-        "--epsilon",
-        "1",
-        "--callable",
-        "{}:first",
-        "--inputs",
-        "{}:NEIGHBOURS",
-        "--sensitivity",
-        "1",
-    ),
-    "inputs and a pmf": ("--epsilon", "1", "--callable", "{}:Box.uniform", "--inputs", "{}:NEIGHBOURS", "--pmf"),
-    "no inputs": ("--epsilon", "1", "--callable", "{}:first", "--inputs", "{}:nothing"),
-    "inputs that are none": ("--epsilon", "1", "--callable", "{}:first", "--inputs", "{}:first", "--runs", "100"),
-    "no pmf": ("--epsilon", "1", "--callable", "{}:best", "--pmf"),
-}
-
-
-@pytest.mark.parametrize("case", BAD)
-def test_bad_input_is_one_line_and_code_2(run: Run, module: str, case: str) -> None:
-    result = run("audit", *(text.format(module) for text in BAD[case]))
-    assert result.code == 2
-    assert result.out == ""
-    assert result.err.startswith("error: ")
-    assert result.err.count("\n") == 1

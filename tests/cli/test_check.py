@@ -81,26 +81,6 @@ def test_values_are_shown_only_on_request(run: Run, tmp_path: Path) -> None:
         assert "\x1b[31m" not in run("check", path, *ASKED, *form, "--show-values").out
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--ledger", "x.ledger"), "leave --ledger out"),
-        (("--ledger", "x.ledger", "--budget", "1"), "leave --ledger out"),
-        (("--epsilon", "1"), "leave --epsilon out"),
-        (("--engine", "spark"), "runs on this machine only"),
-        (("--candidates", "1,2"), "exclude each other"),
-        (("--candidates", "1,2", "--every", "text:3"), "exclude each other"),
-        (("--group-by", "ward"), "belong together"),
-        (("--group-by", "ward", "--groups", "found:1,1e-9"), "costs epsilon"),
-    ],
-)
-def test_what_does_not_fit_is_refused(run: Run, tmp_path: Path, options: tuple[str, ...], message: str) -> None:
-    result = run("check", file(tmp_path), *ASKED, *options)
-    assert (result.code, result.out) == (2, "")
-    assert message in " ".join(result.err.split())
-    assert [path.name for path in tmp_path.iterdir()] == ["visits.csv"]
-
-
 def test_the_example_of_the_docs(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The page breaks long lines, and says so; the words are those that are printed."""
     text = (Path(__file__).parents[2] / "docs" / "tables.md").read_text(encoding="utf-8")
@@ -109,10 +89,3 @@ def test_the_example_of_the_docs(run: Run, tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "costs.csv").write_text(lines, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     assert run(*command.split()).out.split() == printed.split()
-
-
-def test_help_says_that_it_is_private(run: Run) -> None:
-    text = " ".join(run("check", "--help").out.split())
-    assert "PRIVATE: for the data owner only" in text
-    assert "--ledger" not in text
-    assert "Exit code 1" in text

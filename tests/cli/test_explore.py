@@ -78,31 +78,6 @@ def test_a_port_that_is_taken(run):
     assert re.search(r"error: port \d+ cannot be used .*: give another port, or none", done.err)
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["missing.csv"], "missing.csv: there is no such file"),
-        (["bad.csv"], "bad.csv: the score on line 2 is not a number"),
-        (["far.csv"], "far.csv: the scores differ by more than a float can hold"),
-        (["--port", "70000"], "port must be a whole number from 1 to 65,535"),
-    ],
-)
-def test_bad_input_is_refused_before_anything_is_served(run, tmp_path, monkeypatch, words, message):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "bad.csv").write_text("1\nsecret\n")
-    (tmp_path / "far.csv").write_text("0\n1e400\n")
-    done = run("explore", "--no-browser", *words)
-    assert done.code == 2
-    assert message in done.err
-    assert done.out == ""
-    assert "secret" not in done.err
-
-
-def test_the_help_names_the_extra(run):
-    """In words: help texts are markup in some versions of typer, in which [explore] would be a style."""
-    assert "Needs the extra 'explore'" in run("explore", "--help").out
-
-
 @pytest.mark.parametrize("missing", ["starlette", "uvicorn"])
 def test_the_extra_is_named_where_it_is_missing(missing):
     program = f"import sys; sys.modules[{missing!r}] = None; sys.argv = ['dpselect', 'explore']; "

@@ -19,34 +19,32 @@ SOURCE = Path(dpselect.__file__).parent / "cli"
 # A command for every parameter that is a path, in a folder with a file of scores, a table and a ledger.
 SCORES, TABLE, LEDGER = f"{NAME}.csv", f"{NAME}t.csv", f"{NAME}.ledger"
 ASKED = f"{TABLE} --column d --epsilon 1"
+QUESTIONS = {
+    "mode": "--candidates a,b",
+    "top": "-k 1 --candidates a,b",
+    "values": "--delta 1e-9",
+    "median": "--lower 0 --upper 9",
+    "quantile": "--level 0.5 --lower 0 --upper 9",
+    "quantiles": "--levels deciles --lower 0 --upper 9",
+    "minimum": "--lower 0 --upper 9",
+    "maximum": "--lower 0 --upper 9",
+}
+PLANS = {"mode": "--candidates 9", "top": "-k 1 --candidates 9", "values": "--delta 1e-9", "median": ""}
+PLANS |= {"quantile": "--level 0.5", "quantiles": "--levels deciles", "minimum": "", "maximum": ""}
 COMMANDS = {
-    "mode file": f"mode {NAME}none.csv --column d --candidates a,b --epsilon 1",
+    **{f"{name} file": f"{name} {NAME}none.csv --column d --epsilon 1 {rest}" for name, rest in QUESTIONS.items()},
+    **{
+        f"{name} groups": f"{name} {ASKED} {rest} --group-by d --groups {NAME}bad.txt"
+        for name, rest in QUESTIONS.items()
+    },
+    **{
+        f"{name} ledger": f"{name} {ASKED} {rest} --ledger {NAME}bad.txt --budget zcdp:1,1e-6"
+        for name, rest in QUESTIONS.items()
+    },
+    **{f"plan {name} groups": f"plan {name} {rest} --groups {NAME}bad.txt --epsilon 1" for name, rest in PLANS.items()},
     "mode candidates": f"mode {ASKED} --candidates {NAME}bad.txt",
-    "mode groups": f"mode {ASKED} --candidates a,b --group-by d --groups {NAME}bad.txt",
-    "mode ledger": f"mode {ASKED} --candidates a,b --ledger {NAME}bad.txt --budget 1",
-    "top file": f"top {NAME}none.csv -k 1 --column d --candidates a,b --epsilon 1",
     "top candidates": f"top {ASKED} -k 1 --candidates {NAME}bad.txt",
-    "top groups": f"top {ASKED} -k 1 --candidates a,b --group-by d --groups {NAME}bad.txt",
-    "top ledger": f"top {ASKED} -k 1 --candidates a,b --ledger {NAME}bad.txt --budget 1",
-    "values file": f"values {NAME}none.csv --column d --epsilon 1 --delta 1e-9",
-    "values groups": f"values {ASKED} --delta 1e-9 --group-by d --groups {NAME}bad.txt",
-    "values ledger": f"values {ASKED} --delta 1e-9 --ledger {NAME}bad.txt --budget zcdp:1,1e-6",
-    "median file": f"median {NAME}none.csv --column d --lower 0 --upper 9 --epsilon 1",
-    "median groups": f"median {ASKED} --lower 0 --upper 9 --group-by d --groups {NAME}bad.txt",
-    "median ledger": f"median {ASKED} --lower 0 --upper 9 --ledger {NAME}bad.txt --budget 1",
-    "quantile file": f"quantile {NAME}none.csv --level 0.5 --column d --lower 0 --upper 9 --epsilon 1",
-    "quantile groups": f"quantile {ASKED} --level 0.5 --lower 0 --upper 9 --group-by d --groups {NAME}bad.txt",
-    "quantile ledger": f"quantile {ASKED} --level 0.5 --lower 0 --upper 9 --ledger {NAME}bad.txt --budget 1",
-    "quantiles file": f"quantiles {NAME}none.csv --levels deciles --column d --lower 0 --upper 9 --epsilon 1",
-    "quantiles groups": f"quantiles {ASKED} --levels deciles --lower 0 --upper 9 --group-by d --groups {NAME}bad.txt",
     "quantiles plot": f"quantiles {ASKED} --levels deciles --lower 0 --upper 9 --plot {NAME}none.png",
-    "quantiles ledger": f"quantiles {ASKED} --levels deciles --lower 0 --upper 9 --ledger {NAME}bad.txt --budget 1",
-    "minimum file": f"minimum {NAME}none.csv --column d --lower 0 --upper 9 --epsilon 1",
-    "minimum groups": f"minimum {ASKED} --lower 0 --upper 9 --group-by d --groups {NAME}bad.txt",
-    "minimum ledger": f"minimum {ASKED} --lower 0 --upper 9 --ledger {NAME}bad.txt --budget 1",
-    "maximum file": f"maximum {NAME}none.csv --column d --lower 0 --upper 9 --epsilon 1",
-    "maximum groups": f"maximum {ASKED} --lower 0 --upper 9 --group-by d --groups {NAME}bad.txt",
-    "maximum ledger": f"maximum {ASKED} --lower 0 --upper 9 --ledger {NAME}bad.txt --budget 1",
     "check file": f"check {NAME}none.csv --column d",
     "check candidates": f"check {TABLE} --column d --candidates {NAME}bad.txt",
     "check groups": f"check {TABLE} --column d --group-by d --groups {NAME}bad.txt",
@@ -55,15 +53,7 @@ COMMANDS = {
     "select ledger": f"select {SCORES} --epsilon 1 --ledger {NAME}bad.txt --budget 1",
     "plan select scores": f"plan select --scores {SCORES} --epsilon 1",
     "plan mode candidates": f"plan mode --candidates {NAME}bad.txt --epsilon 1",
-    "plan mode groups": f"plan mode --candidates 9 --groups {NAME}bad.txt --epsilon 1",
     "plan top candidates": f"plan top -k 1 --candidates {NAME}bad.txt --epsilon 1",
-    "plan top groups": f"plan top -k 1 --candidates 9 --groups {NAME}bad.txt --epsilon 1",
-    "plan values groups": f"plan values --delta 1e-9 --groups {NAME}bad.txt --epsilon 1",
-    "plan median groups": f"plan median --groups {NAME}bad.txt --epsilon 1",
-    "plan quantile groups": f"plan quantile --level 0.5 --groups {NAME}bad.txt --epsilon 1",
-    "plan quantiles groups": f"plan quantiles --levels deciles --groups {NAME}bad.txt --epsilon 1",
-    "plan minimum groups": f"plan minimum --groups {NAME}bad.txt --epsilon 1",
-    "plan maximum groups": f"plan maximum --groups {NAME}bad.txt --epsilon 1",
     "compare file": f"compare {NAME}none.csv --epsilon 1",
     "compare plot": f"compare {SCORES} --epsilon 1,2 --plot {NAME}.png",
     "explore file": f"explore {NAME}none.csv",
@@ -117,6 +107,8 @@ def test_no_command_is_forgotten() -> None:
 
 def test_the_command_of_the_demo_is_printed_as_it_is(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "_command", lambda: "/home/[red]me[/red]/bin/dpselect")
+    for slow in ("make_visits", "_ask_mode", "_ask_median", "_ask_counties"):
+        monkeypatch.setattr(demo, slow, lambda *_: [])
     out = run("demo").out
     assert "/home/[red]me[/red]/bin/dpselect select --help" in out
 
@@ -127,11 +119,11 @@ def test_what_a_ledger_holds_is_printed_as_it_is(run: Run, folder: Path) -> None
 
 
 def test_only_one_module_prints_and_the_demo_its_own_words() -> None:
-    """A Console reads markup in every text that it is given; those of the users go through `console`."""
+    """A Console reads markup in every text that it is given; those of the users go through `commands`."""
     users = {
         path.name
         for path in SOURCE.glob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Name) and node.id == "Console"
     }
-    assert users == {"console.py", "demo.py"}
+    assert users == {"commands.py", "demo.py"}

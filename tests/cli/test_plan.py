@@ -4,7 +4,6 @@ How the options reach it, and what is refused, is in `test_questions`; what plan
 """
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,35 +14,23 @@ from dpselect import ExponentialMechanism, PermuteAndFlip, analysis
 from dpselect.accounting import total
 from dpselect.analysis import expected_error, worst_case_error
 from dpselect.ledger import Charge
-from tests.cli.conftest import ALL_COMMANDS, Run
+from tests.cli.conftest import Run
 from tests.cli.plans import by_name, plan, words
 
 PRIVATE = "48151623"
 SCORES = [310.0, 250.0, 120.5, 120.0, 7.0]
 
+# A plan for each part of what is printed: figures, rounds, methods, rules, and public scores in both directions.
 CASES: dict[str, dict[str, Any]] = {
-    "select --candidates 1000 --epsilon 0.5": {"candidates": 1000},
-    "select --candidates 2 --epsilon 3 --sensitivity 7.5 --monotonic": {
-        "candidates": 2,
-        "epsilon": "3",
-        "sensitivity": "7.5",
-        "monotonic": True,
-    },
     "select --candidates 9 --error 2.5 --score-range 3": {"candidates": 9, "error": "2.5", "score_range": "3"},
     "select --candidates 99 --epsilon 0.1 --questions 50 --delta 1e-6": {
         "candidates": 99,
-        "epsilon": "0.1",
         "questions": 50,
         "delta": "1e-6",
     },
-    "select --scores public.csv --epsilon 0.01 --candidates 700": {
-        "candidates": 700,
-        "epsilon": "0.01",
-        "scores": SCORES,
-    },
+    "select --scores public.csv --epsilon 0.01 --candidates 700": {"candidates": 700, "scores": SCORES},
     "select --scores public.csv --error 200": {"error": "200", "scores": SCORES},
     "mode --every integer:0..999 --epsilon 0.1": {"candidates": 1000, "rule": "every integer from 0 to 999"},
-    "mode --delta 1e-6 --epsilon 0.1": {"delta": "1e-6"},
     "values --rho 0.05 --delta 1e-9 --budget zcdp:0.5,1e-8 --questions 20 --max-values 3": {
         "rho": "0.05",
         "delta": "1e-9",
@@ -51,33 +38,14 @@ CASES: dict[str, dict[str, Any]] = {
         "questions": 20,
         "max_values": 3,
     },
-    "top -k 10 --candidates 100 --max-values 1 --budget zcdp:0.5 --questions 4": {
-        "candidates": 100,
-        "k": 10,
-        "max_values": 1,
-        "budget": "zcdp:0.5",
-        "questions": 4,
-    },
     "top -k 95 --candidates 100 --epsilon 1 --groups 9 --max-groups 2 --neighbours replace": {
         "candidates": 100,
         "k": 95,
-        "epsilon": "1",
         "groups": 9,
         "max_groups": 2,
         "neighbours": "replace",
     },
-    "median --lower 2020-01-01 --upper 2025-12-31 --rho 0.1": {
-        "lower": "2020-01-01",
-        "upper": "2025-12-31",
-        "rho": "0.1",
-    },
-    "quantiles --levels deciles --range log --epsilon 1 --mechanism exponential": {
-        "levels": "deciles",
-        "range": "log",
-        "epsilon": "1",
-        "mechanism": "exponential",
-    },
-    "maximum --lower 0 --upper 50000 --epsilon 0.1 --max-rows 3": {"lower": 0, "upper": 50000, "max_rows": 3},
+    "quantiles --levels deciles --range log --epsilon 1": {"levels": "deciles", "range": "log"},
 }
 
 
@@ -146,25 +114,6 @@ def test_public_scores_come_from_columns_and_from_standard_input(run: Run) -> No
     assert words(any_epsilon).count(" any ") == 3 + words(any_epsilon).count("for any data")
 
 
-BAD_FILES = {
-    "not a number": (f"a,1\nb,{PRIVATE}x\n", "score on line 2 is not a number"),
-    "missing": (f"a,{PRIVATE}\nb,\n", "score on line 2 is missing"),
-    "one candidate": (f"{PRIVATE}\n", "candidates must be a whole number from 2"),
-    "beyond floats": (f"1\n{PRIVATE}e400\n", "the scores differ by more than a float can hold"),
-    "wide": (f"a,b,{PRIVATE}\n", "name the score column with --column"),
-}
-
-
-@pytest.mark.parametrize(("content", "message"), BAD_FILES.values(), ids=BAD_FILES)
-def test_a_bad_file_is_refused_without_its_content(run: Run, tmp_path: Path, content: str, message: str) -> None:
-    file = tmp_path / "scores.csv"
-    file.write_text(content)
-    result = run("plan", "select", "--epsilon", "1", "--scores", file)
-    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
-    assert message in result.err
-    assert PRIVATE not in result.err
-
-
 def test_the_extremes_of_the_options_have_finite_figures(run: Run) -> None:
     options = ("--candidates", "1e15", "--sensitivity", "1e50", "--questions", "1e9")
     for target in (("--epsilon", "1e-50"), ("--epsilon", "1e50"), ("--error", "1e-50"), ("--error", "1e50")):
@@ -177,8 +126,3 @@ def test_without_dp_accounting_delta_says_what_to_install(run: Run, monkeypatch:
     result = run("plan", "select", "--candidates", "9", "--epsilon", "1", "--delta", "1e-6")
     assert (result.code, result.out, result.err.count("\n")) == (5, "", 1)
     assert "dp-accounting" in result.err
-
-
-def test_other_commands_do_not_wait_for_scipy() -> None:
-    code = ALL_COMMANDS.format(prefixes=("scipy",))
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.split() == [b"[]"]

@@ -1,4 +1,4 @@
-"""`dpselect quantiles --plot`: the file is checked before a charge, and drawn after the answer is printed."""
+"""`dpselect quantiles --plot`: the figure is drawn after the answer is printed."""
 
 import datetime
 from pathlib import Path
@@ -68,23 +68,3 @@ def test_the_bars_are_for_the_candidates_of_the_column(
     result = run(*asked, "--plot", tmp_path / "figure.svg", "--people", "9")
     assert (result.code, result.err) == (0, "")
     assert drawn.call_args.kwargs["candidates"] == size
-
-
-BAD = {
-    "ending": (("--plot", "figure.bmp"), "--plot must end in .png, .svg, .pdf"),
-    "folder": (("--plot", "no/such/figure.png"), "--plot 'no/such/figure.png': there is no such folder"),
-    "people alone": (("--people", "9"), "--people is for the bars of a plot"),
-    "nobody": (("--plot", "figure.png", "--people", "0"), "people must be > 0"),
-    "levels": (("--plot", "figure.png", "--levels", "0.5,2"), "level must be between 0 and 1"),
-}
-
-
-@pytest.mark.parametrize(("more", "message"), BAD.values(), ids=BAD)
-def test_what_is_wrong_is_found_before_a_charge(
-    run: Run, asked: tuple[str, ...], tmp_path: Path, more: tuple[str, ...], message: str
-) -> None:
-    levels = () if "--levels" in more else ("--levels", "quartiles")
-    result = run(*asked, *levels, *more)
-    assert (result.code, result.out) == (2, "")
-    assert result.err.startswith(f"error: {message}")
-    assert not (tmp_path / "people.ledger").exists()

@@ -1,6 +1,6 @@
-"""Questions on the command line: every option reaches the record, and any refusal is one line that costs nothing.
+"""Questions on the command line: every option reaches the record, and groups and ledgers are those of the library.
 
-What the commands print is in `tests/behaviour/transcripts`, and what the records refuse is tested with them.
+What the commands print is in `tests/behaviour/transcripts`, and what they refuse in `test_refusals`.
 """
 
 import re
@@ -203,125 +203,6 @@ def test_values_of_every_type_are_read_and_printed(
     assert (result.code, result.out.splitlines()[0]) == (0, value)
 
 
-# What a command refuses, with the beginning of its message or a part of it.
-FOUND = "--column code --epsilon 8 --delta 1e-6"
-MODE = "mode FILE --column code --epsilon 1"
-TOP = "top FILE --column ward --candidates 1,2,3 --epsilon 1"
-MEDIAN = "median FILE --column cost --epsilon 1"
-RANGE = "--lower 0 --upper 9"
-PLAN = "plan mode --candidates 9"
-SELECT = "plan select --candidates 10 --epsilon 1"
-REFUSED = {
-    # the table, its ledger and its groups
-    "mode missing.csv --column ward --candidates 1 --epsilon 1": "there is no such file",
-    f"{MODE} --candidates a,b --column Code": "column 'Code' is not in the table, which has 'who'",
-    f"{MODE} --candidates a,b --person patient": "person: the column 'patient' is not in the table",
-    f"{MODE} --candidates a,b --neighbours none": "neighbours must be",
-    f"{MODE} --candidates a,b --engine excel": "engine must be",
-    f"{MODE} --candidates a,b --request-id x": "--request-id needs a ledger",
-    f"{MODE} --candidates a,b --budget 1": "--budget needs a ledger: name its file with --ledger",
-    f"{MODE} --candidates a,b --dataset x": "--dataset needs a ledger",
-    f"{MODE} --candidates a,b --ledger no.ledger": "give --budget to create it",
-    f"{MODE} --candidates a,b --max-groups 0": "max_groups must be > 0",
-    f"{MODE} --candidates a,b --group-by ward": "find the groups of a column with --groups found:0.5,1e-9",
-    f"{MODE} --candidates a,b --groups 1": "--group-by and --groups belong together",
-    f"{MODE} --candidates a,b --group-by who,code --groups 1,2": "--group-by names one column: repeat it",
-    f"{MODE} --candidates a,b --group-by ward --groups 1,1": "groups must be different values",
-    f"{MODE} --candidates a,b --group-by ward --groups 1-2": "--groups 1-2 is one group, not a range",
-    f"{MODE} --candidates a,b --group-by ward --groups found:1": "found:0.5,1e-9",
-    f"{MODE} --candidates a,b --group-by ward --groups found:1,1e-9 --group-by who --groups 1": "is for one column",
-    # lists and rules
-    MODE: "give candidates, the public list of possible answers",
-    f"{MODE} --candidates ./codes_typo.txt": "no file './codes_typo.txt'",
-    f"{MODE} --candidates a,a": "candidates must be different values",
-    f"{MODE} --candidates FILE": "--candidates is a file of the table itself",
-    f"{MODE} --candidates a,b --group-by ward --groups FILE": "--groups is a file of the table itself",
-    f"{MODE} --candidates a,b --other a": "other must not be one of the candidates, but 'a' is listed",
-    f"{MODE} --candidates a,b --every text:3": "--candidates and --every exclude each other: give a list or a rule",
-    f"{MODE} --candidates a,b --delta 1e-9": "leave out either delta or candidates",
-    f"{MODE} --every words": "kind must be one of int8",
-    f"{MODE} --every text": "or --every text:8",
-    f"{MODE} --every text:many": "max_bytes must be a number",
-    f"{MODE} --every integer:0-9": "or --every integer:0..999",
-    f"{MODE} --every decimal:9": "or --every decimal:9:2",
-    f"{MODE} --every int64:0..9": "leave it out, or write every('integer'",
-    f"{MODE} --every text:3 --other else": "other is for values that are not on a list",
-    "values FILE --column code --epsilon 1": "values are found in the data, which needs delta",
-    # numbers
-    f"{MODE} --candidates a,b --epsilon 0": "epsilon must be > 0",
-    f"{MODE} --candidates a,b --epsilon 0,1": "'0,1': write 0.1 with a decimal point",
-    f"{MODE} --candidates a,b --rho 1": "give exactly one of epsilon and rho",
-    f"{MODE} --delta 0.7": "delta must be above 0",
-    f"{TOP} -k 0": "k must be > 0",
-    f"{TOP} -k 2:1": "k must be a pair (lo, hi) with 1 <= lo <= hi <= 2",
-    f"{TOP} -k 1:2:3": "k must be a number or an interval LO:HI, got '1:2:3'",
-    f"{TOP} -k 1:ten": "k must be a number, got the text 'ten': write it as 10, 0.1, 1e-3 or 1/3",
-    f"{TOP} -k 4": "k must be from 1 to the number of candidates",
-    f"{TOP} -k 2 --max-values 1/2": "max_values must be a whole number from 1",
-    f"{TOP} -k 2 --method best": "method must be one of auto, set, margin, one-shot, peel, noisy-counts",
-    f"top FILE -k 2 {FOUND} --method set --max-values 1": "method must be auto or peel",
-    f"{MEDIAN} --lower 5 --upper 1": "lower must be <= upper",
-    f"{MEDIAN} --lower five --upper 6": "lower: 'five'",
-    f"{MEDIAN} {RANGE} --step 0": "step must be > 0",
-    f"{MEDIAN} {RANGE} --range wide": "range must be 'full' or 'log', got 'wide'",
-    f"{MEDIAN} --max-rows 0": "max_rows must be > 0",
-    f"{MEDIAN} --max-rows 2 --person who": "max_rows needs per_person='rows'",
-    f"{MEDIAN} --column code --engine duckdb {RANGE} --per-person mean": "per_person must be 'median' or 'rows'",
-    f"quantile FILE --column cost {RANGE} --epsilon 1 -q 90%": "got '90%': give for example 0.9",
-    f"quantiles FILE --column cost {RANGE} --epsilon 1 --levels tenths": "levels must be a list of numbers such as",
-    f"quantiles FILE --column cost {RANGE} --epsilon 1 --levels ,": "level must be a number between 0 and 1, got ''",
-    f"quantiles FILE --column cost {RANGE} --epsilon 1 --levels 0.5,1/2": "0.5 occurs twice",
-    f"maximum FILE --column cost {RANGE} --epsilon 1 --level most": "level must be a number between 0 and 1",
-    # plans
-    "plan mode --epsilon 1": "give one of --candidates (a list), --every (a rule) and --delta (values are found in",
-    f"{PLAN} --delta 1e-9 --epsilon 1": "not --candidates and --delta",
-    "plan top -k 3 --every int64 --delta 1e-9 --epsilon 1": "not --every and --delta",
-    f"{PLAN} --max-values 2 --epsilon 1": "max_values is for values that nobody listed",
-    "plan mode --delta 1e-9 --error 3": "error needs candidates",
-    "plan top -k 3 --delta 1e-9 --method set --epsilon 1": "method needs candidates",
-    "plan top -k 3:5 --delta 1e-9 --epsilon 1": "k may be a pair only with a list",
-    "plan values --epsilon 1": "give delta",
-    PLAN: "give exactly one of epsilon, rho and error",
-    f"{PLAN} --epsilon 1 --error 1": "give exactly one of epsilon, rho and error",
-    f"{PLAN} --budget 1,2,3,4": "budget must have a form such as 1, 10,cap:0.1",
-    f"{PLAN} --budget 1 --questions 1/2": "questions must be a whole number from 1 to",
-    f"{PLAN} --epsilon 1 --max-groups 2": "max_groups needs groups",
-    f"{PLAN} --epsilon 1 --groups few": "groups must be a number, a list A,B,C or an existing file",
-    f"{PLAN} --epsilon 1 --mechanism noisy-max": "mechanism must be one",
-    "plan mode --candidates 1 --epsilon 1": "candidates must be a whole number from 2",
-    "plan mode --candidates 1e16 --epsilon 1": "candidates must be a whole number from 1 to",
-    "plan median --lower 0 --upper 2020-01-01 --epsilon 1": "lower and upper must be of",
-    "plan select --epsilon 1": "give candidates, the number of candidates, or public scores",
-    f"{SELECT} --delta 1": "delta must be between 0 and 1",
-    f"{SELECT} --budget 1 --delta 1e-6": "delta does not belong to this budget",
-    f"{SELECT} --sensitivity 1e400": "sensitivity must be between",
-    f"{SELECT} --column a": "--column and --label name columns of a file: give --scores too",
-    "plan select --epsilon 1 --scores /no/such.csv": "/no/such.csv: there is no such file",
-}
-
-
-@pytest.mark.parametrize("command", REFUSED)
-def test_any_refusal_is_one_line_and_costs_nothing(run: Run, file: Path, command: str) -> None:
-    asked = command.replace("FILE", str(file)).split()
-    before = set(file.parent.iterdir())
-    result = run(*asked)
-    assert (result.code, result.out) == (2, "")
-    assert REFUSED[command] in result.err
-    assert (result.err[:7], result.err.count("\n")) == ("error: ", 1)
-    if command.startswith("plan") or "ledger" in command + REFUSED[command]:
-        return
-    again = run(*asked, "--ledger", file.with_name("new.ledger"), "--budget", "9")
-    assert again.code == 2
-    created = set(file.parent.iterdir()) - before
-    assert all(Ledger(path).entries() == [] for path in created if path.suffix == ".ledger")
-
-
-def test_no_ledger_is_made_for_an_option_that_cannot_be_read(run: Run, file: Path) -> None:
-    path = file.with_name("new.ledger")
-    assert run(*f"{TOP} -k 1 --max-values 0 --ledger {path} --budget 1".replace("FILE", str(file)).split()).code == 2
-    assert not path.exists()
-
-
 GROUPED = "--person who --group-by code --groups found:2,1e-9"
 WRONG = [
     "mode FILE --column ward --epsilon 0 --candidates 0,1",
@@ -396,26 +277,6 @@ def test_what_is_asked_is_what_a_ledger_records(run: Run, file: Path) -> None:
     assert recorded == {"k": 2, "method": "peel", "ordered": False, "max_values": 1, "max_groups": 1}
 
 
-def test_a_file_in_another_encoding_is_to_be_saved_in_utf_8(run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "visits.csv"
-    file.write_text("fälle\n1\n", encoding="latin-1")
-    result = run("mode", file, "--column", "x", "--candidates", "1,2", "--epsilon", "1")
-    assert (result.code, result.out) == (2, "")
-    assert "save it as CSV in UTF-8" in result.err
-    listed = run("plan", "mode", "--candidates", file, "--epsilon", "1")
-    assert (listed.code, listed.err[-54:]) == (2, "be read: give a UTF-8 text file with one value per line\n"[-54:])
-
-
-def test_a_file_in_the_folder_of_the_table_is_no_list(run: Run, tmp_path: Path) -> None:
-    """An easy slip: an error about the list would quote a row."""
-    pq.write_table(pa.table({"code": ["asthma"]}), tmp_path / "a.parquet")
-    asked = ("mode", tmp_path, "--column", "code", "--candidates", tmp_path / "a.parquet", "--epsilon", "1")
-    result = run(*asked)
-    assert result.code == 2
-    assert "--candidates is a file of the table itself" in result.err
-    assert "asthma" not in result.err
-
-
 @pytest.mark.parametrize("entry", QUESTIONS.values(), ids=QUESTIONS)
 def test_help_has_examples_that_run(run: Run, entry: Named, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -439,10 +300,3 @@ def test_help_has_examples_that_run(run: Run, entry: Named, tmp_path: Path, monk
             assert f"Example: dpselect {example}" in text
             result = run(*example.split())
             assert (result.code, re.sub("warning: .*\n", "", result.err)) == (0, "")
-
-
-@pytest.mark.parametrize("options", [("--epsilon", "1", "mode"), ("--json", "mode"), ("--candidates", "9")], ids=str)
-def test_options_before_the_name_of_a_question_are_refused(run: Run, options: tuple[str, ...]) -> None:
-    result = run("plan", *options)
-    assert (result.code, result.out) == (2, "")
-    assert f"No such option: {options[0]}" in result.err

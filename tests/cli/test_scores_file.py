@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from dpselect.errors import DPSelectError, InvalidValue
 from dpselect.score_files import ScoreFile, read_scores
 from tests.carried import carried
+from tests.cli.conftest import Run
 
 PRIVATE = "48151623"
 
@@ -106,6 +107,70 @@ def test_values_are_exact(file: Path, text: str, value: int | Decimal) -> None:
     [score] = read(file, f"{text}\n").scores
     assert score == value
     assert type(score) is type(value)
+
+
+# What is wrong, with the line of a command and the message, by the content of the file.
+BAD_FILES = {
+    "empty": ("", "", "the file is empty: give one row per candidate"),
+    "header only": ("label,score\n", "", "no candidate below the header"),
+    "not utf-8": (f"{PRIVATE}\n\xff\xfe\n", "", "not UTF-8 text: save it as CSV in UTF-8"),
+    "not a number": (f"a,1\nb,{PRIVATE}x\n", "", "score on line 2 is not a number: write numbers like"),
+    "decimal comma": (f'a,1\nb,"{PRIVATE},5"\n', "", "score on line 2 is not a number"),
+    "semicolons": (f"a;1\nb;{PRIVATE}\n", "", "fields of line 1 are not separated by commas"),
+    "nan": (f"a,{PRIVATE}\nb,NaN\n", "", "score on line 2 is missing, NaN or infinite"),
+    "missing": (f"a,{PRIVATE}\nb,\n", "", "score on line 2 is missing, NaN or infinite: drop or replace"),
+    "too large": (f"1\n{PRIVATE}e4001\n", "", "score on line 2 is beyond 1e4000"),
+    "too small": (f"1\n{PRIVATE}e-9999\n", "", "nearer to zero than 1e-4000"),
+    "too many digits": (PRIVATE * 600 + "\n", "", "score on line 1 is beyond 1e4000"),
+    "no label": (f"a,1\n,{PRIVATE}\n", "", "line 2 has no label"),
+    "too few fields": (f"a,1\n{PRIVATE}\n", "", "line 2 does not have 2 fields"),
+    "too many fields": (f"a,1\n\nb,2,{PRIVATE}\n", "", "line 3 does not have 2 fields"),
+    "many columns": (f"a,{PRIVATE},3\n", "", "has 3 columns, but one (score) or two (label, score) are expected: name"),
+    "open quote": (f'a,1\nb,"{PRIVATE}\n', "", "is not valid CSV: check its quotes"),
+    "long field": (f"{PRIVATE}\n{'x' * 140_000}\n", "", "line 2 is not valid CSV"),
+    "unknown column": (
+        f"name,patients\na,{PRIVATE}\n",
+        "--column Patients",
+        "no column 'Patients': give --column one of 'name', 'patients'",
+    ),
+    "unknown label": (
+        f"name,patients\na,{PRIVATE}\n",
+        "--column patients --label id",
+        "no column 'id': give --label one of 'name', 'patients'",
+    ),
+    "many unknown": (",".join(f"column{i}" for i in range(30)), "--column c", "'column18', 'column19', ..."),
+    "a sign and no header": (f"a,${PRIVATE}\nb,2\n", "", "the score on line 1 is not a number"),
+    "a sign and a column": (f"a,<{PRIVATE}\nb,2\n", "--column c", "--column needs a header row"),
+    "no header": (f"a,{PRIVATE}\nb,2\n", "--column c", "--column needs a header row"),
+    "named, not a number": (f"n,p,q\na,{PRIVATE}x,1\n", "--column p", "score on line 2 is not a number"),
+    "ambiguous": (f"p,p\n1,{PRIVATE}\n", "--column p", "has 2 columns named 'p': rename one"),
+}
+
+
+@pytest.mark.parametrize(("content", "options", "message"), BAD_FILES.values(), ids=BAD_FILES)
+def test_a_bad_file_is_refused_without_its_content(
+    run: Run, file: Path, content: str, options: str, message: str
+) -> None:
+    file.write_bytes(content.encode("latin-1"))
+    result = run("select", file, "--epsilon", "1", *options.split())
+    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
+    assert result.err.startswith(f"error: {file}: ")
+    assert message in result.err
+    assert PRIVATE not in result.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows reports a directory as a lack of permission")
+def test_a_directory(run: Run, tmp_path: Path) -> None:
+    result = run("select", tmp_path, "--epsilon", "1")
+    expected = f"error: {tmp_path}: this is a directory: give the path of one CSV file\n"
+    assert (result.code, result.err) == (2, expected)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows reports a long name as a missing file")
+def test_a_path_that_cannot_be_opened(run: Run, tmp_path: Path) -> None:
+    result = run("select", tmp_path / ("y" * 5000), "--epsilon", "1")
+    assert result.code == 2
+    assert "the file cannot be read (File name too long): check its path and permissions" in result.err
 
 
 def test_the_representation_keeps_scores_secret(file: Path) -> None:

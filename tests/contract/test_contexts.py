@@ -16,7 +16,7 @@ import pytest
 import dpselect
 from dpselect import PermuteAndFlip, errors
 from dpselect._validate import withheld
-from dpselect.cli.audit import imported
+from dpselect.cli.research import imported
 from dpselect.errors import DPSelectError, EngineFailure, InvalidValue
 from dpselect.mechanisms.summary import Summary
 from dpselect.score_files import read_scores

@@ -18,6 +18,7 @@ from dpselect.explore.answers import asked_of
 from dpselect.explore.scores import ScoreSet, file_words
 from dpselect.score_files import ScoreFile
 from tests.explore.serving import KEY, served
+from tests.explore.test_answers import cells_of
 
 MARKER = "98765432123"
 LABELLED = b'label,score\n"a, ""b""",12\nc,9.5\nd,1e1\n'
@@ -182,10 +183,6 @@ def test_the_code_runs_and_gives_the_same_numbers(explorer, tmp_path, content, s
     assert answer["mechanism"] == mechanism
     assert answer["candidate"] in figures["labels"] or answer["candidate"] is None
     assert [path.name for path in tmp_path.iterdir()] == ["scores.csv"]
-
-
-def cells_of(figures, name):
-    return {cell["name"]: cell["value"] for cell in figures["rows"][name]}
 
 
 def asked_sentences(settings, candidates):

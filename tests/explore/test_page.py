@@ -86,13 +86,7 @@ def greyed(page):
     ("epsilon", "message"),
     [
         ("0", "epsilon must be > 0, got '0': give a positive finite number"),
-        ("abc", "epsilon must be a number, got the text 'abc': write it as 10, 0.1, 1e-3 or 1/3"),
-        (
-            "0,5",
-            "epsilon must be a number, got the text '0,5': write 0.1 with a decimal point, and no thousands separators",
-        ),
         ("1000", "epsilon must be between 1e-6 and 100 here"),
-        ("1e-9", "epsilon must be between 1e-6 and 100 here"),
     ],
 )
 def test_a_bad_epsilon_is_named_beside_its_box_and_the_figures_are_greyed(page, epsilon, message):

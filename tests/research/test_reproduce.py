@@ -62,7 +62,7 @@ def check_page(report: Report) -> Page:
 
 @pytest.mark.usefixtures("offline")
 def test_without_data_the_rest_is_made_and_the_report_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With three figures only: tests/cli/test_paper_command.py makes all that need no data."""
+    """With three figures only: tests/cli/test_app.py makes all that need no data."""
     monkeypatch.setattr("dpselect.research.reproduce.FIGURES", FIGURES[5:8])
     report = reproduce(tmp_path / "new" / "folder", points=POINTS)
     check_files(report)

@@ -1,51 +1,125 @@
-"""The commands of `dpselect`."""
+"""The commands of `dpselect`, which are made when they are used.
+
+The list of commands needs one line about each, and nothing that they compute with: `dpselect --help` imports none.
+"""
 
 import io
 import sys
-from collections.abc import Mapping
-from typing import Annotated, Any
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from copy import copy
+from functools import partial
+from importlib import import_module
+from typing import Annotated, Any, NamedTuple
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
+from dpselect._messages import NO_QUESTIONS
 from dpselect._version import __version__
-from dpselect.cli.commands import Late, LateCommands, imported, questions
-from dpselect.questions.options import ASKING
+from dpselect.questions.options import ASKING, QUESTIONS
+
+
+class Late(NamedTuple):
+    """A command, or a group of them, that is not made yet."""
+
+    summary: str  # the first paragraph of its help
+    made: Callable[[], Any]  # returns the function or the group
+
+
+def questions(form: str) -> dict[str, Late]:
+    """The commands that ask or plan each question."""
+    texts = {name: entry.paragraphs(form) for name, entry in QUESTIONS.items()}
+    return {name: Late(text[0], partial(_about, form, name)) for name, text in texts.items() if text}
+
+
+def _about(form: str, name: str) -> Any:
+    return _imported("questions", form)(QUESTIONS[name])
+
+
+def _imported(module: str, name: str) -> Any:
+    return getattr(import_module(f"dpselect.cli.{module}"), name)
+
+
+class LateCommands(TyperGroup):
+    """Commands that are made when they are used. Of questions that other libraries have, it says what to do here."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands: Any = _Made(self.late)
+
+    @abstractmethod
+    def late(self) -> Mapping[str, Late]:
+        """Return the commands by name, in the order in which help shows them."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - part of the protocol
+        return list(self.late())
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and args[0] in NO_QUESTIONS and args[0] not in self.commands:
+            ctx.fail(f"No such command {args[0]!r}: {NO_QUESTIONS[args[0]]}.")
+        return super().resolve_command(ctx, args)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        listed = copy(self)
+        listed.commands = {name: TyperCommand(name, help=late.summary) for name, late in self.late().items()}
+        super(LateCommands, listed).format_help(ctx, formatter)
+
+
+class _Made(Mapping[str, Any]):
+    """Commands by name, made when they are looked up."""
+
+    def __init__(self, late: Callable[[], Mapping[str, Late]]) -> None:
+        self._late = late
+
+    def __getitem__(self, name: str) -> Any:
+        made, holder = self._late()[name].made(), typer.Typer(add_completion=False)
+        if isinstance(made, typer.Typer):
+            holder.add_typer(made, name=name)
+        else:
+            holder.command(name)(made)
+        return typer.main.get_group(holder).commands[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._late())
+
+    def __len__(self) -> int:
+        return len(self._late())
+
 
 _CHECK = "Print what a question would read and leave out, and why. PRIVATE: for the data owner only."
 _OTHERS = (
-    ("select", "select", "Choose one candidate with a high score, or several, privately."),
-    ("compare", "compare", "Compare the errors of the mechanisms on public or synthetic scores."),
-    ("research", "explore", "Choose epsilon by eye, on a local web page that only this machine can reach."),
-    ("research", "paper", "Reproduce every figure of the permute-and-flip paper and check every claim."),
+    ("select", "scores", "Choose one candidate with a high score, or several, privately."),
+    ("compare", "scores", "Compare the errors of the mechanisms on public or synthetic scores."),
+    ("explore", "research", "Choose epsilon by eye, on a local web page that only this machine can reach."),
+    ("paper", "research", "Reproduce every figure of the permute-and-flip paper and check every claim."),
     (
-        "research",
         "study",
+        "research",
         "Compare permute-and-flip with the exponential mechanism inside larger mechanisms, and the methods for the top"
         " k.",
     ),
-    ("audit", "audit", "Try to show that a mechanism is less private than it claims."),
+    ("audit", "research", "Try to show that a mechanism is less private than it claims."),
     ("demo", "demo", "Answer private questions about a synthetic hospital table."),
     (
-        "questions",
         "plan",
+        "questions",
         "Print what accuracy to expect, what it costs, or what epsilon to use, before touching any data.",
     ),
     ("ledger", "ledger", "Show, verify and export the ledger of a data set."),
 )
 
 
-def _check() -> Any:
-    from dpselect.cli.questions import checking  # noqa: PLC0415 - imported when it is used
-
-    return checking()
+def _checking() -> Any:
+    return _imported("questions", "checking")()
 
 
 class _Commands(LateCommands):
     """The commands in the order in which help shows them."""
 
     def late(self) -> Mapping[str, Late]:
-        others = {name: imported(module, name, summary) for module, name, summary in _OTHERS}
-        return {"check": Late(_CHECK, _check), **questions(ASKING), **others}
+        others = {name: Late(summary, partial(_imported, module, name)) for name, module, summary in _OTHERS}
+        return {"check": Late(_CHECK, _checking), **questions(ASKING), **others}
 
 
 # A pretty traceback would print local variables, which include scores.

@@ -1,89 +1,248 @@
-"""Groups of commands, which are made when they are used.
+"""What all commands share: how one is made of its options, what it prints, and how it ends with an error.
 
-The list of commands needs one line about each, and nothing that they compute with: `dpselect --help` imports none.
+Results and tables go to standard output, and errors to standard error. An error of the library ends a command with one
+line and the exit code of its kind.
 """
 
-from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from copy import copy
-from functools import partial
-from importlib import import_module
-from typing import Any, NamedTuple
+import inspect
+import os
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
-from dpselect._messages import NO_QUESTIONS
-from dpselect.questions.options import QUESTIONS
+from dpselect import _validate
+from dpselect.errors import (
+    BudgetExceeded,
+    BudgetMismatch,
+    DoubtfulValue,
+    DPSelectError,
+    EngineFailure,
+    InvalidValue,
+    LedgerError,
+    MissingExtra,
+    RequestConflict,
+    UnitMismatch,
+)
+from dpselect.mechanisms.parameters import Claim, stated
+from dpselect.questions.options import QUESTIONS, Option
+from dpselect.release import Answer
 
+if TYPE_CHECKING:
+    from dpselect.ledger import Ledger
 
-class Late(NamedTuple):
-    """A command, or a group of them, that is not made yet."""
+# How a command is made.
 
-    summary: str  # the first paragraph of its help
-    made: Callable[[], Any]  # returns the function or the group
-
-
-def imported(module: str, name: str, summary: str) -> Late:
-    """A command of a module of `dpselect.cli`, imported when it is used."""
-    return Late(summary, partial(_imported, module, name))
-
-
-def questions(form: str) -> dict[str, Late]:
-    """The commands that ask or plan each question."""
-    texts = {name: entry.paragraphs(form) for name, entry in QUESTIONS.items()}
-    return {name: Late(text[0], partial(_about, form, name)) for name, text in texts.items() if text}
-
-
-def _about(form: str, name: str) -> Any:
-    return _imported("questions", form)(QUESTIONS[name])
-
-
-def _imported(module: str, name: str) -> Any:
-    return getattr(import_module(f"dpselect.cli.{module}"), name)
+Given = Mapping[str, Any]  # the texts of options, by the names of their flags
 
 
-class LateCommands(TyperGroup):
-    """Commands that are made when they are used. Of questions that other libraries have, it says what to do here."""
+def command(*options: Option, text: Sequence[str] | None = None) -> Callable[[Callable[[Given], None]], Any]:
+    """Make a command of a function of what is given. Its help is the docstring, or these paragraphs."""
 
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.commands: Any = _Made(self.late)
+    def made(run: Callable[[Given], None]) -> Any:
+        def called(**given: Any) -> None:
+            with clean_errors():
+                run(given)
 
-    @abstractmethod
-    def late(self) -> Mapping[str, Late]:
-        """Return the commands by name, in the order in which help shows them."""
+        parameters = [_parameter(option) for option in options]
+        vars(called)["__signature__"] = inspect.Signature(parameters)
+        called.__annotations__ = {each.name: each.annotation for each in parameters}
+        called.__doc__ = run.__doc__ if text is None else "\n\n".join(text)
+        return called
 
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - part of the protocol
-        return list(self.late())
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args and args[0] in NO_QUESTIONS and args[0] not in self.commands:
-            ctx.fail(f"No such command {args[0]!r}: {NO_QUESTIONS[args[0]]}.")
-        return super().resolve_command(ctx, args)
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        listed = copy(self)
-        listed.commands = {name: TyperCommand(name, help=late.summary) for name, late in self.late().items()}
-        super(LateCommands, listed).format_help(ctx, formatter)
+    return made
 
 
-class _Made(Mapping[str, Any]):
-    """Commands by name, made when they are looked up."""
+def _parameter(option: Option) -> inspect.Parameter:
+    text: Any = str if option.is_required or option.default is not None else str | None
+    kind: Any = list[str] | None if option.is_repeated else bool if option.is_flag else text
+    shown_as: dict[str, Any] = {"metavar": option.metavar, "help": option.help}
+    declared = (
+        typer.Option(*option.flags, hidden=not option.help, **shown_as)
+        if option.flags[0].startswith("-")
+        else typer.Argument(**shown_as)
+    )
+    default = inspect.Parameter.empty if option.is_required else False if option.is_flag else option.default
+    return inspect.Parameter(
+        option.key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, declared]
+    )
 
-    def __init__(self, late: Callable[[], Mapping[str, Late]]) -> None:
-        self._late = late
 
-    def __getitem__(self, name: str) -> Any:
-        made, holder = self._late()[name].made(), typer.Typer(add_completion=False)
-        if isinstance(made, typer.Typer):
-            holder.add_typer(made, name=name)
-        else:
-            holder.command(name)(made)
-        return typer.main.get_group(holder).commands[name]
+def planned_options(question: str, *names: str) -> tuple[Option, ...]:
+    """Options of a plan, which a command without a table has too."""
+    found = {option.name: option for option in QUESTIONS[question].planning}
+    return tuple(replace(found[name], is_required=False) for name in names)
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._late())
 
-    def __len__(self) -> int:
-        return len(self._late())
+# Options that several commands have, and what their text states.
+
+SCORES = Option(("file",), "SCORES.csv", "CSV file with the scores; - reads standard input.", is_required=True)
+SCORE_COLUMNS = (
+    Option(("--column",), "C", "Name of the score column; the file needs a header."),
+    Option(("--label",), "L", "Name of the label column; needs --column."),
+)
+CLAIM = planned_options("select", "sensitivity", "monotonic", "score_range")
+PRICE = (
+    Option(("--epsilon",), "E", "Privacy loss, exactly as written: 0.1, 1e-3 or 1/3. Give this or --rho."),
+    Option(("--rho",), "R", "Privacy loss in zCDP, exactly as written. Give this or --epsilon."),
+)
+LEDGER = (
+    Option(("--ledger",), "L", "Ledger file to charge before the answer is drawn."),
+    Option(("--budget",), "B", "Budget of a new ledger, fixed forever: 1 (epsilon), zcdp:0.5, 1,1e-6 or 10,cap:0.1."),
+    Option(("--dataset",), "NAME", "A public name of the data, which a new ledger is bound to."),
+    Option(("--request-id",), "ID", "Store the answer; the same id on the same data repeats it and costs nothing."),
+)
+JSON = Option(("--json",), "", "Print a JSON object.")
+
+
+def check_ledger_options(ledger: str | None, **others: str | None) -> None:
+    """Refuse options of a ledger without one, and a ledger that neither exists nor can be created."""
+    if ledger is None:
+        for name, value in others.items():
+            if value is not None:
+                raise InvalidValue(f"--{name.replace('_', '-')} needs a ledger: name its file with --ledger")
+    elif others.get("budget") is None and not os.path.lexists(ledger):
+        raise InvalidValue(f"there is no ledger {ledger}: give --budget to create it")
+
+
+def open_ledger(path: str, budget: str | None, dataset: str | None) -> "Ledger":
+    """Open or create the ledger of this data set."""
+    from dpselect.ledger import Ledger  # noqa: PLC0415 - SQLite is imported when it is used
+
+    ledger = Ledger(path, budget, dataset=dataset)
+    ledger.check_table(None, dataset)
+    return ledger
+
+
+def claimed(given: Given) -> Claim:
+    """How far neighbours are apart, in numbers of a size that floats can compute with."""
+    claim = stated(given["sensitivity"], given["monotonic"], given["score_range"])
+    for name in ("sensitivity", "score_range"):
+        if given[name] is not None:
+            _validate.moderate(**{name: given[name]})
+    return claim
+
+
+# What a command prints, and how it fails.
+
+BAD_INPUT, BUDGET_EXCEEDED, LEDGER_UNUSABLE, EXTRA_MISSING, ENGINE_FAILED = 2, 3, 4, 5, 6
+# The exit code of an error is that of its nearest base class listed here.
+EXIT_CODES: dict[type, int] = {
+    DPSelectError: BAD_INPUT,
+    BudgetExceeded: BUDGET_EXCEEDED,
+    LedgerError: LEDGER_UNUSABLE,
+    BudgetMismatch: BAD_INPUT,  # the ledger is fine, but the budgets differ
+    UnitMismatch: BAD_INPUT,
+    RequestConflict: BAD_INPUT,
+    MissingExtra: EXTRA_MISSING,
+    EngineFailure: ENGINE_FAILED,
+}
+_WIDE = 1000
+
+
+def printable(text: str) -> str:
+    """The text without characters that could control a terminal."""
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+
+
+def print_line(text: str, style: str = "") -> None:
+    """Print one line unchanged: markup in a label stays text, and no line breaks are added."""
+    Console().print(Text(printable(text), style), soft_wrap=True)
+
+
+def print_hint(text: str) -> None:
+    """Print a line for the person at the terminal, on standard error; nothing if nobody is there."""
+    console = Console(stderr=True)
+    if console.is_terminal:
+        console.print(Text(printable(text), "dim"), soft_wrap=True)
+
+
+def print_paragraph(title: str, text: str) -> None:
+    """Print a paragraph, wrapped between words, after a bold title."""
+    Console().print(Text.assemble((printable(title), "bold"), " " if title else "", printable(text)))
+
+
+def print_table(table: Table) -> None:
+    """Print a table at its full width: no number is cut or wrapped, even on a narrow terminal."""
+    # Markup in a cell stays text.
+    Console(width=_WIDE, markup=False).print(table)
+
+
+def has_several(value: Any) -> bool:
+    """Whether an answer, or that of a group, lists several candidates."""
+    answers = value.values() if isinstance(value, dict) else [value]
+    return any(isinstance(answer, list) and len(answer) > 1 for answer in answers)
+
+
+def print_terms(answer: Answer, claim: str = "") -> None:
+    """Print what drew an answer, what it guarantees, and which entry of a ledger paid for it."""
+    if not answer.epsilon:
+        print_line("these are all candidates: nothing was drawn, and nothing is charged", "dim")
+        return
+    entry = f"; {answer.entry}" if answer.entry else ""
+    print_line(f"chosen by {answer.mechanism}{claim}; guarantee: {answer.guarantee}{entry}", "dim")
+
+
+@contextmanager
+def clean_errors() -> Iterator[None]:
+    """Turn an error or a warning of the library into one line on standard error, and an error into an exit code."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", DoubtfulValue)
+            warnings.showwarning = _print_warning
+            yield
+    except DPSelectError as error:
+        message = Text.assemble(("error: ", "bold red"), printable(str(error)))
+        Console(stderr=True).print(message, soft_wrap=True)
+        raise typer.Exit(exit_code(error)) from None
+
+
+def _print_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    Console(stderr=True).print(Text.assemble(("warning: ", "bold yellow"), printable(str(message))), soft_wrap=True)
+
+
+def exit_code(error: DPSelectError) -> int:
+    """The exit code of an error.
+
+    >>> exit_code(BudgetExceeded("too much")), exit_code(DPSelectError("wrong"))
+    (3, 2)
+    """
+    return next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)
+
+
+@contextmanager
+def busy(what: str) -> Iterator[None]:
+    """Show a spinner on standard error while the body runs, if it is a terminal."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    with console.status(what):
+        yield
+
+
+def print_figures(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table: a first column of names, then columns of numbers."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for position, head in enumerate(heads):
+        table.add_column(head, justify="right" if position else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    print_table(table)
+
+
+@contextmanager
+def writing(shown: str, remedy: str = "") -> Iterator[None]:
+    """Turn the error of a file that cannot be written into a message about this option or path."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise InvalidValue(f"{shown}: the file cannot be written ({reason}){remedy}") from None

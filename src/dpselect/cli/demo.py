@@ -5,17 +5,16 @@ import shutil
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Box
 
 import dpselect
 from dpselect import PermuteAndFlip
-from dpselect.cli.console import busy, clean_errors, print_line
+from dpselect.cli.commands import Given, busy, command, print_line, writing
 from dpselect.demo_data import (
     COUNTIES,
     DIAGNOSES,
@@ -28,6 +27,7 @@ from dpselect.demo_data import (
     typical_costs,
 )
 from dpselect.errors import InvalidValue
+from dpselect.questions.options import Option
 from dpselect.tables.table import Table
 
 _EPSILONS = ("1", "0.1", "0.01", "0.002")
@@ -58,12 +58,10 @@ _NEXT = """
 """
 
 _ENDINGS = (".csv", ".parquet")
-_Save = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Write the table to this .csv or .parquet file, and exit.")
-]
 
 
-def demo(save: _Save = None) -> None:
+@command(Option(("--save",), "FILE", "Write the table to this .csv or .parquet file, and exit."))
+def demo(given: Given) -> None:
     """Answer private questions about a synthetic hospital table.
 
     Takes a few seconds and reads no file. The table is made up, so the true answers can be shown too.
@@ -72,16 +70,16 @@ def demo(save: _Save = None) -> None:
 
     Example: dpselect demo --save visits.csv
     """
-    with clean_errors():
-        if save is not None and Path(save).suffix.lower() not in _ENDINGS:
-            raise InvalidValue(f"--save {save}: the name of the file must end with {' or '.join(_ENDINGS)}")
-        with busy("Generating the table ..."):
-            visits = make_visits()
-        if save is not None:
-            _save(visits, save)
-            return
-        with busy("Asking ..."):
-            parts = _ask_mode(visits), _ask_median(visits), _ask_counties(visits)
+    save = given["save"]
+    if save is not None and Path(save).suffix.lower() not in _ENDINGS:
+        raise InvalidValue(f"--save {save}: the name of the file must end with {' or '.join(_ENDINGS)}")
+    with busy("Generating the table ..."):
+        visits = make_visits()
+    if save is not None:
+        _save(visits, save)
+        return
+    with busy("Asking ..."):
+        parts = _ask_mode(visits), _ask_median(visits), _ask_counties(visits)
     console = Console(highlight=False)
     for part in parts:
         for piece in part:
@@ -96,12 +94,9 @@ def _command() -> str:
 
 
 def _save(visits: Visits, path: str) -> None:
-    try:
-        with open(path, "wb"):  # raises the errors of a path that cannot be written
-            pass
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise InvalidValue(f"{path}: the file cannot be written ({reason}): check the path and permissions") from None
+    # Opening raises the errors of a path that cannot be written.
+    with writing(path, ": check the path and permissions"), open(path, "wb"):
+        pass
     relation, written = visits.relation(), str(Path(path).absolute())
     if path.lower().endswith(".parquet"):
         relation.write_parquet(written)

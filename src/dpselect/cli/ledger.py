@@ -1,6 +1,6 @@
 """`dpselect ledger`: show, verify and export a ledger, and print receipts.
 
-Amounts spent are rounded up for display, and amounts left are rounded down.
+Amounts spent are rounded up for display, and amounts left are rounded down. These commands never create a ledger.
 """
 
 import json
@@ -21,20 +21,149 @@ from dpselect._validate import fraction_of_one
 from dpselect.accounting.budget import Budget
 from dpselect.accounting.charge import What, compact_json
 from dpselect.accounting.totals import Total, total
-from dpselect.cli.console import busy, clean_errors, print_line, print_paragraph, print_table, printable
-from dpselect.cli.options import Json
+from dpselect.cli.commands import (
+    JSON,
+    Given,
+    busy,
+    clean_errors,
+    command,
+    print_line,
+    print_paragraph,
+    print_table,
+    printable,
+)
 from dpselect.errors import InvalidValue
+from dpselect.questions.options import Option
 
 if TYPE_CHECKING:
     from dpselect.ledger import Entry, Ledger, Receipt
+
+ledger = typer.Typer(no_args_is_help=True, help="Show, verify and export the ledger of a data set.")
+
+_PATH = Option(("path",), "LEDGER", "The file of the ledger.", is_required=True)
+
+
+@ledger.command("show")
+@command(_PATH, Option(("--delta",), "D", "Also print (epsilon, D), valid if all was fixed in advance."), JSON)
+def show(given: Given) -> None:
+    """Show the budget, every entry, and what they add up to.
+
+    The line "Guaranteed" always holds, even if questions and their costs depended on earlier answers: for pure epsilon
+    it is what was spent, for zCDP and (epsilon, delta) it is the whole budget.
+    The other totals hold only if all questions, their costs and their number were fixed in advance.
+
+    Example: dpselect ledger show hospital.ledger
+
+    Example: dpselect ledger show hospital.ledger --delta 1e-6
+    """
+    with busy("Reading the ledger ..."):
+        failure = None if given["delta"] is None else fraction_of_one(delta=given["delta"])
+        opened = _existing(given["path"])
+        entries = opened.entries()
+        everything = total(entries, failure)
+        proof = opened.receipt(entries[-1] if entries else None)
+    (_print_json if given["json"] else _print_text)(opened, entries, everything, proof)
+
+
+@ledger.command("verify")
+@command(_PATH, Option(("--receipt",), "FILE", "A receipt. All entries up to it must still be there."), JSON)
+def verify(given: Given) -> None:
+    """Check that no entry was changed, removed, inserted or reordered.
+
+    Only a receipt can detect that entries were cut off at the end, or that the file is an old copy.
+
+    Example: dpselect ledger verify hospital.ledger
+
+    Example: dpselect ledger verify hospital.ledger --receipt receipt.json
+    """
+    path = given["path"]
+    with busy("Verifying ..."):
+        proof = None if given["receipt"] is None else _read_receipt(given["receipt"])
+        verified = _existing(path).verify(proof)
+    if given["json"]:
+        typer.echo(json.dumps({"ledger": path, "entries": verified.id, "receipt": verified.to_dict()}))
+        return
+    print_line(f"{path}: {_entries(verified.id)}, none changed, removed, inserted or reordered", "bold green")
+    if proof is None:
+        print_paragraph("", "Only --receipt can detect entries cut off at the end, or an old copy of the file.")
+    else:
+        print_line(f"all entries up to entry {proof.id:,}, the one of the receipt, are there", "green")
+
+
+@ledger.command("receipt")
+@command(_PATH)
+def receipt(given: Given) -> None:
+    """Print a receipt of the whole ledger as it is now. Store it in a different place.
+
+    Example: dpselect ledger receipt hospital.ledger > receipt.json
+    """
+    typer.echo(_existing(given["path"]).verify().to_json())
+
+
+class ExportFormat(StrEnum):
+    """The formats of an export."""
+
+    JSONL = "jsonl"
+    CSV = "csv"
+
+
+@ledger.command()
+def export(
+    path: Annotated[str, typer.Argument(metavar=_PATH.metavar, help=_PATH.help)],
+    *,
+    format: Annotated[
+        ExportFormat, typer.Option(metavar="F", help="jsonl, one JSON object per line, or csv.")
+    ] = ExportFormat.JSONL,
+) -> None:
+    """Print all entries for other programs, with exact numbers. Stored answers are left out.
+
+    Example: dpselect ledger export hospital.ledger --format csv > entries.csv
+    """
+    with clean_errors():
+        entries = _existing(path).entries()
+    if format is ExportFormat.CSV:
+        _print_csv(entries)
+        return
+    for entry in entries:
+        typer.echo(json.dumps(entry.to_dict()))
+
+
+def _print_csv(entries: "Sequence[Entry]") -> None:
+    # The table is safe to open in a spreadsheet. The question is JSON.
+    from dpselect.ledger import Entry  # noqa: PLC0415 - SQLite
+
+    rows = ({**entry.to_dict(), "what": compact_json(entry.what)}.values() for entry in entries)
+    typer.echo(csv_text(Entry.COLUMNS, [list(row) for row in rows]), nl=False)
+
+
+def _existing(path: str) -> "Ledger":
+    from dpselect.ledger import Ledger  # noqa: PLC0415 - SQLite
+
+    if not os.path.lexists(path):
+        maker = f"dpselect mode ... --ledger {path} --budget 1"
+        raise InvalidValue(f"there is no ledger {path}: create one with a question, for example {maker}")
+    return Ledger(path)
+
+
+def _read_receipt(file: str) -> "Receipt":
+    from dpselect.ledger import Receipt  # noqa: PLC0415 - SQLite
+
+    try:
+        with open(file, encoding="utf-8") as opened:
+            return Receipt.from_json(opened.read(10_000))
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not text"
+        raise InvalidValue(f"receipt {file} cannot be read: {reason}") from None
+
+
+# What show prints.
 
 _LONGEST_QUESTION = 160
 _FIRST = ("column", "person", "neighbours")
 _IF_FIXED = "If these questions, their costs and their number were fixed in advance"
 
 
-def print_text(ledger: "Ledger", entries: "Sequence[Entry]", everything: Total, receipt: "Receipt") -> None:
-    """Print the budget, a table of the entries, and the total."""
+def _print_text(ledger: "Ledger", entries: "Sequence[Entry]", everything: Total, receipt: "Receipt") -> None:
     budget, spent, left = ledger.budget, ledger.spent, ledger.remaining
     print_paragraph(f"Ledger {ledger.path}:", f"budget {budget.words}, spent {spent.words}, left {left.words_down}")
     if ledger.dataset is not None:
@@ -48,9 +177,8 @@ def print_text(ledger: "Ledger", entries: "Sequence[Entry]", everything: Total, 
         f"{ledger.guaranteed}, even if questions, their costs or their number depended on earlier answers",
     )
     for name, rho in budget.follows.items():
-        print_paragraph(
-            "", f"The cap implies {rounded_up_text(Fraction(rho))}-zCDP for the whole budget, {_drawn_by(name)}."
-        )
+        drawn = "for releases of any kind" if name == "any" else f"if every release is by {name}"
+        print_paragraph("", f"The cap implies {rounded_up_text(Fraction(rho))}-zCDP for the whole budget, {drawn}.")
     protected = _protected(entries)
     if len(protected) > 1:
         print_paragraph(
@@ -66,8 +194,7 @@ def _entries(count: int) -> str:
     return "1 entry" if count == 1 else f"{count:,} entries"
 
 
-def print_json(ledger: "Ledger", entries: "Sequence[Entry]", everything: Total, receipt: "Receipt") -> None:
-    """Print one JSON object, with exact numbers as strings."""
+def _print_json(ledger: "Ledger", entries: "Sequence[Entry]", everything: Total, receipt: "Receipt") -> None:
     approximate, unit = everything.approximate, ledger.unit
     content = {
         "ledger": str(ledger.path),
@@ -89,33 +216,6 @@ def print_json(ledger: "Ledger", entries: "Sequence[Entry]", everything: Total, 
     typer.echo(json.dumps(content))
 
 
-def print_verified(path: str, verified: "Receipt", proof: "Receipt | None", as_json: bool) -> None:
-    """Print that the ledger is intact."""
-    if as_json:
-        content = {"ledger": path, "entries": verified.id, "receipt": verified.to_dict()}
-        typer.echo(json.dumps(content))
-        return
-    print_line(f"{path}: {_entries(verified.id)}, none changed, removed, inserted or reordered", "bold green")
-    if proof is None:
-        print_paragraph("", "Only --receipt can detect entries cut off at the end, or an old copy of the file.")
-    else:
-        print_line(f"all entries up to entry {proof.id:,}, the one of the receipt, are there", "green")
-
-
-def print_lines(entries: "Sequence[Entry]") -> None:
-    """Print one JSON object per line."""
-    for entry in entries:
-        typer.echo(json.dumps(entry.to_dict()))
-
-
-def print_csv(entries: "Sequence[Entry]") -> None:
-    """Print a CSV table that is safe to open in a spreadsheet. The question is JSON."""
-    rows = ({**entry.to_dict(), "what": compact_json(entry.what)}.values() for entry in entries)
-    from dpselect.ledger import Entry  # noqa: PLC0415 - SQLite
-
-    typer.echo(csv_text(Entry.COLUMNS, [list(row) for row in rows]), nl=False)
-
-
 def _protected(entries: "Sequence[Entry]") -> list[str]:
     # Entries charged by hand need not state a unit.
     stated = [entry.what for entry in entries if isinstance(entry.what, Mapping) and "person" in entry.what]
@@ -125,10 +225,6 @@ def _protected(entries: "Sequence[Entry]") -> list[str]:
 def _unit(what: Mapping[str, Any]) -> str:
     protected = f"people ({_value(what['person'])})" if what.get("person") else "single rows"
     return f"{protected} by replacement" if what.get("neighbours") == "replace" else protected
-
-
-def _drawn_by(name: str) -> str:
-    return "for releases of any kind" if name == "any" else f"if every release is by {name}"
 
 
 def _table(entries: "Sequence[Entry]", budget: Budget) -> Table:
@@ -165,107 +261,3 @@ def _importance(name: str) -> int:
 
 def _value(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
-
-
-ledger = typer.Typer(no_args_is_help=True, help="Show, verify and export the ledger of a data set.")
-
-_Path = Annotated[str, typer.Argument(metavar="LEDGER", help="The file of the ledger.")]
-_Delta = Annotated[
-    str | None, typer.Option(metavar="D", help="Also print (epsilon, D), valid if all was fixed in advance.")
-]
-_Receipt = Annotated[
-    str | None, typer.Option(metavar="FILE", help="A receipt. All entries up to it must still be there.")
-]
-
-
-class ExportFormat(StrEnum):
-    """The formats of an export."""
-
-    JSONL = "jsonl"
-    CSV = "csv"
-
-
-@ledger.command()
-def show(path: _Path, *, delta: _Delta = None, as_json: Json = False) -> None:
-    """Show the budget, every entry, and what they add up to.
-
-    The line "Guaranteed" always holds, even if questions and their costs depended on earlier answers: for pure epsilon
-    it is what was spent, for zCDP and (epsilon, delta) it is the whole budget.
-    The other totals hold only if all questions, their costs and their number were fixed in advance.
-
-    Example: dpselect ledger show hospital.ledger
-
-    Example: dpselect ledger show hospital.ledger --delta 1e-6
-    """
-    with clean_errors(), busy("Reading the ledger ..."):
-        failure = None if delta is None else fraction_of_one(delta=delta)
-        opened = _existing(path)
-        entries = opened.entries()
-        everything = total(entries, failure)
-        proof = opened.receipt(entries[-1] if entries else None)
-    (print_json if as_json else print_text)(opened, entries, everything, proof)
-
-
-@ledger.command()
-def verify(path: _Path, *, receipt: _Receipt = None, as_json: Json = False) -> None:
-    """Check that no entry was changed, removed, inserted or reordered.
-
-    Only a receipt can detect that entries were cut off at the end, or that the file is an old copy.
-
-    Example: dpselect ledger verify hospital.ledger
-
-    Example: dpselect ledger verify hospital.ledger --receipt receipt.json
-    """
-    with clean_errors(), busy("Verifying ..."):
-        proof = None if receipt is None else _read_receipt(receipt)
-        verified = _existing(path).verify(proof)
-    print_verified(path, verified, proof, as_json)
-
-
-@ledger.command()
-def receipt(path: _Path) -> None:
-    """Print a receipt of the whole ledger as it is now. Store it in a different place.
-
-    Example: dpselect ledger receipt hospital.ledger > receipt.json
-    """
-    with clean_errors():
-        proof = _existing(path).verify()
-    typer.echo(proof.to_json())
-
-
-@ledger.command()
-def export(
-    path: _Path,
-    *,
-    format: Annotated[
-        ExportFormat, typer.Option(metavar="F", help="jsonl, one JSON object per line, or csv.")
-    ] = ExportFormat.JSONL,
-) -> None:
-    """Print all entries for other programs, with exact numbers. Stored answers are left out.
-
-    Example: dpselect ledger export hospital.ledger --format csv > entries.csv
-    """
-    with clean_errors():
-        entries = _existing(path).entries()
-    (print_csv if format is ExportFormat.CSV else print_lines)(entries)
-
-
-def _existing(path: str) -> "Ledger":
-    # These commands never create a ledger.
-    from dpselect.ledger import Ledger  # noqa: PLC0415 - SQLite
-
-    if not os.path.lexists(path):
-        maker = f"dpselect mode ... --ledger {path} --budget 1"
-        raise InvalidValue(f"there is no ledger {path}: create one with a question, for example {maker}")
-    return Ledger(path)
-
-
-def _read_receipt(file: str) -> "Receipt":
-    from dpselect.ledger import Receipt  # noqa: PLC0415 - SQLite
-
-    try:
-        with open(file, encoding="utf-8") as opened:
-            return Receipt.from_json(opened.read(10_000))
-    except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not text"
-        raise InvalidValue(f"receipt {file} cannot be read: {reason}") from None

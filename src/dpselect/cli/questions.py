@@ -13,25 +13,30 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from dpselect import _validate
 from dpselect._numbers import is_number, shown
-from dpselect.cli.commands import Late, LateCommands, questions
-from dpselect.cli.console import (
+from dpselect.cli.app import Late, LateCommands, questions
+from dpselect.cli.commands import (
+    JSON,
+    LEDGER,
+    PRICE,
+    SCORE_COLUMNS,
+    Given,
     busy,
-    clean_errors,
-    figure_table,
+    check_ledger_options,
+    command,
     has_several,
+    print_figures,
     print_hint,
     print_line,
     print_paragraph,
-    print_table,
     print_terms,
+    writing,
 )
-from dpselect.cli.options import check_ledger_options
 from dpselect.errors import InvalidValue
 from dpselect.questions.options import ASKING, PLANNING, QUESTIONS, Named, Option, listed
 from dpselect.score_files import PRIVACY, read_public_scores, shown_path
@@ -43,7 +48,6 @@ if TYPE_CHECKING:
     from dpselect.tables.domains import Domain
     from dpselect.tables.kinds import Column
 
-Given = Mapping[str, Any]  # the texts of options, by the names of their flags
 _MOST_CANDIDATES = 10**15
 _FAILED = 1  # the exit code of a check that found something
 
@@ -53,12 +57,6 @@ _FAILED = 1  # the exit code of a check that found something
 _FILE = Option(("file",), "FILE", "CSV or Parquet file, a folder or pattern of them, or a database.", is_required=True)
 _COLUMN = Option(("--column",), "C", "The column that the question is about.", is_required=True)
 _PERSON = Option(("--person",), "P", "Column that identifies the person. Default: each row is a person.")
-_RHO = Option(("--rho",), "R", "Privacy loss in zCDP, exactly as written. Give this or --epsilon.")
-_JSON = Option(("--json",), "", "Print a JSON object.")
-_PRICE = (
-    Option(("--epsilon",), "E", "Privacy loss, exactly as written: 0.1, 1e-3 or 1/3. Give this or --rho."),
-    _RHO,
-)
 _DATABASE = (
     Option(("--table",), "T", "For a database: the table, such as visits or clinic.visits."),
     Option(("--query",), "SQL", "For a database: a SELECT statement instead of a table."),
@@ -73,18 +71,12 @@ _GROUPS = Option(
     " and delta D.",
     is_repeated=True,
 )
-_LEDGER = (
-    Option(("--ledger",), "L", "Ledger file to charge before the answer is drawn."),
-    Option(("--budget",), "B", "Budget of a new ledger, fixed forever: 1 (epsilon), zcdp:0.5, 1,1e-6 or 10,cap:0.1."),
-    Option(("--dataset",), "NAME", "A public name of the data, which a new ledger is bound to."),
-    Option(("--request-id",), "ID", "Store the answer; the same id on the same data repeats it and costs nothing."),
-)
 _ENGINE = Option(("--engine",), "duckdb|spark", "Where to count: on this machine or in Spark.", default="duckdb")
 _PLOT = (
     Option(("--plot",), "FILE", "Also draw the private distribution function: FILE.png, .svg or .pdf."),
     Option(("--people",), "N", "For --plot, the public number of people; draws the accuracy of each level."),
 )
-_PLANNED_PRICE = (Option(("--epsilon",), "E", "Epsilon of each question; prints its error.", name="epsilon"), _RHO)
+_PLANNED_PRICE = (Option(("--epsilon",), "E", "Epsilon of each question; prints its error.", name="epsilon"), PRICE[1])
 _ERROR = Option(("--error",), "X", "Acceptable average error in people; prints the price it needs.", name="error")
 _MANY = (
     Option(
@@ -96,40 +88,12 @@ _MANY = (
 )
 _SCORES = (
     Option(("--scores",), "PUBLIC.csv", "Public or synthetic scores; adds exact errors on these scores."),
-    Option(("--column",), "C", "Name of the score column; the file needs a header."),
-    Option(("--label",), "L", "Name of the label column; needs --column."),
+    *SCORE_COLUMNS,
 )
 _CHECKED_GROUPS = replace(_GROUPS, help="The public groups of --group-by, once for each of them.")
 _SHOW_VALUES = Option(("--show-values",), "", "Also print up to five values of the data for each problem.")
 _COSTLY = tuple(Option((flag,), "X", "") for flag in ("--ledger", "--budget", "--epsilon"))
 _REFUSED = (*_COSTLY, replace(_ENGINE, help=""))  # hidden, so that a check can say why
-
-
-def _command(run: Callable[[Given], None], options: Sequence[Option], text: Sequence[str]) -> Any:
-    def command(**given: Any) -> None:
-        with clean_errors():
-            run(given)
-
-    parameters = [_parameter(option) for option in options]
-    vars(command)["__signature__"] = inspect.Signature(parameters)
-    command.__annotations__ = {each.name: each.annotation for each in parameters}
-    command.__doc__ = "\n\n".join(text)
-    return command
-
-
-def _parameter(option: Option) -> inspect.Parameter:
-    text: Any = str if option.is_required or option.default is not None else str | None
-    kind: Any = list[str] | None if option.is_repeated else bool if option.is_flag else text
-    shown_as: dict[str, Any] = {"metavar": option.metavar, "help": option.help}
-    declared = (
-        typer.Option(*option.flags, hidden=not option.help, **shown_as)
-        if option.flags[0].startswith("-")
-        else typer.Argument(**shown_as)
-    )
-    default = inspect.Parameter.empty if option.is_required else False if option.is_flag else option.default
-    return inspect.Parameter(
-        option.key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, declared]
-    )
 
 
 def _stated(options: Sequence[Option], given: Given, reader: Any) -> dict[str, Any]:
@@ -140,9 +104,8 @@ def _stated(options: Sequence[Option], given: Given, reader: Any) -> dict[str, A
             if first is not option:
                 flags = f"{first.flags[0]} and {option.flags[0]}"
                 raise InvalidValue(f"{flags} exclude each other: give {first.way} or {option.way}")
-    in_order = sorted(
-        by_name.values(), key=lambda option: option.read is listed
-    )  # lists need the table: they come last
+    # Lists need the table, so they come last.
+    in_order = sorted(by_name.values(), key=lambda option: option.read is listed)
     return {option.name: option.is_flag or option.read(given[option.key], option.name, reader) for option in in_order}
 
 
@@ -284,12 +247,9 @@ def asking(entry: Named) -> Any:
     own = [option for option in entry.asking if not option.is_shared]
     shared = [option for option in entry.asking if option.is_shared]
     plot = _PLOT if entry.record.has_plot else ()
-    table = (*_DATABASE, _PERSON, _GROUP_BY, _GROUPS, *shared, *_LEDGER, _ENGINE, _JSON)
-    return _command(
-        lambda given: _ask(entry, own, given),
-        [_FILE, _COLUMN, *own, *plot, *_PRICE, *table],
-        entry.paragraphs(ASKING),
-    )
+    table = (*_DATABASE, _PERSON, _GROUP_BY, _GROUPS, *shared, *LEDGER, _ENGINE, JSON)
+    made = command(_FILE, _COLUMN, *own, *plot, *PRICE, *table, text=entry.paragraphs(ASKING))
+    return made(lambda given: _ask(entry, own, given))
 
 
 def _ask(entry: Named, own: Sequence[Option], given: Given) -> None:
@@ -428,7 +388,7 @@ def _people_drawn(plot: str | None, people: str | None) -> int | None:
         if people is not None:
             raise InvalidValue("--people is for the bars of a plot: name its file with --plot")
         return None
-    from dpselect.cli.compare import check_plot  # noqa: PLC0415 - only plots need it
+    from dpselect.cli.scores import check_plot  # noqa: PLC0415 - only plots need it
 
     check_plot(plot)
     return None if people is None else _validate.count_in_text(1, 10**18, people=people)
@@ -446,11 +406,8 @@ def _draw(answer: "Answer", stated: Mapping[str, Any], table: "Table", people: i
         most = _validate.count_in_text(1, _validate.MANY, max_groups=given["max_groups"])
         asked |= {"groups": len(answer.value), "max_groups": most}
     path = given["plot"]
-    try:
+    with writing(f"--plot {path!r}"):
         plot_quantiles(answer, stated["levels"], path=path, people=people, **asked)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise InvalidValue(f"--plot {path!r}: the file cannot be written ({reason})") from None
     if not given["json"]:
         print_line(f"Plot: {path}", "bold")
 
@@ -474,9 +431,10 @@ def _checked_options() -> list[Option]:
 _CHECK = """
 Print what a question would read and leave out, and why. PRIVATE: for the data owner only.
 
-Run it before the first question. It counts malformed lines, missing and unreadable values, values that are not listed
-or outside the range, and suspicious notations such as decimal commas, and says how to fix them. The numbers are exact,
-so do not publish them, and do not choose candidates or a range by them. Nothing is charged, and nothing is released.
+Run it before the first question. It counts malformed lines, missing and unreadable values, values that are not
+listed or outside the range, and suspicious notations such as decimal commas, and says how to fix them. The
+numbers are exact, so do not publish them, and do not choose candidates or a range by them. Nothing is charged,
+and nothing is released.
 
 Exit code 0: every row counts as it is. Exit code 1: rows are left out or moved, or something is suspicious.
 
@@ -489,11 +447,9 @@ Example: dpselect check visits.csv --column diagnosis --candidates I10,E11,J45 -
 def checking() -> Any:
     """The command that says what a question would read."""
     own = _checked_options()
-    return _command(
-        lambda given: _check(own, given),
-        [_FILE, _COLUMN, *own, _PERSON, _GROUP_BY, _CHECKED_GROUPS, _SHOW_VALUES, *_REFUSED, _JSON],
-        [" ".join(each.split()) for each in _CHECK.strip().split("\n\n")],
-    )
+    table = (*own, _PERSON, _GROUP_BY, _CHECKED_GROUPS, _SHOW_VALUES)
+    text = [" ".join(each.split()) for each in _CHECK.strip().split("\n\n")]
+    return command(_FILE, _COLUMN, *table, *_REFUSED, JSON, text=text)(lambda given: _check(own, given))
 
 
 def _check(own: Sequence[Option], given: Given) -> None:
@@ -531,11 +487,8 @@ def planning(entry: Named) -> Any:
     error = [_ERROR] if any(option.name == "mechanism" for option in own) else []
     price = [replace(each, help=entry.helps.get(each.name, each.help)) for each in (*_PLANNED_PRICE, *error)]
     scores = _SCORES if entry.record.has_scores else ()
-    return _command(
-        lambda given: _plan(entry, [*own, *shared], given),
-        [*own, *price, *_MANY, *scores, *shared, _JSON],
-        entry.paragraphs(PLANNING),
-    )
+    made = command(*own, *price, *_MANY, *scores, *shared, JSON, text=entry.paragraphs(PLANNING))
+    return made(lambda given: _plan(entry, [*own, *shared], given))
 
 
 def _plan(entry: Named, options: Sequence[Option], given: Given) -> None:
@@ -573,20 +526,13 @@ def _print_plan(planned: "Plan", as_json: bool, file: str | None, size: int) -> 
         return
     print_paragraph(f"{planned.title}:", planned.subject)
     heads, rows = planned.table
-    _print_figures(heads, rows)
+    print_figures(heads, rows)
     for title, text in planned.paragraphs.items():
         print_paragraph(f"{title}:", text)
     _print_rounds(planned)
     if file is not None:
         _print_on_scores(planned, file, size)
     print_paragraph("Privacy:", "a plan uses public numbers only and reveals nothing about your data.")
-
-
-def _print_figures(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    table = figure_table(*heads)
-    for row in rows:
-        table.add_row(*row)
-    print_table(table)
 
 
 _FIXED = "This holds if the epsilons and the number of selections do not depend on the answers."
@@ -604,7 +550,7 @@ def _print_rounds(planned: Any) -> None:
         "permute-and-flip, same error": compared.equal_error,
         "permute-and-flip, same total": compared.equal_budget,
     }
-    _print_figures(
+    print_figures(
         ["\nmechanism", "epsilon\neach", "average\nat most", "total\nepsilon"],
         [
             [name, *(shown(float(cell)) for cell in (own.each.mechanism.epsilon, own.each.average, own.total.epsilon))]
@@ -634,7 +580,7 @@ def _print_on_scores(planned: Any, file: str, size: int) -> None:
             [name, "any" if found.epsilon is None else shown(found.epsilon)]
             for name, found in planned.on_scores.items()
         ]
-    _print_figures(heads, rows)
+    print_figures(heads, rows)
     print_paragraph("Scores:", f"{PRIVACY}: give --scores public or synthetic scores only.")
 
 
