@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpselect.audit.bound import Event, Samples, chosen_event, epsilon_bound, noticeable_epsilon
+from dpselect.audit.events import Event, Samples, chosen_event, epsilon_bound, noticeable_epsilon
 
 CASES = [(0.5, 0.5), (0.9, 0.3), (0.2, 0.01), (0.03, 0.02), (1.0, 0.5), (0.999, 0.001), (0.6, 1e-6)]
 

@@ -9,11 +9,11 @@ import pytest
 from scipy import stats
 
 from dpselect.audit import audit, audits
-from dpselect.audit.bound import Samples, chosen_event
-from dpselect.audit.outputs import outcome_of
-from dpselect.audit.views import (
+from dpselect.audit.events import (
     SORTS,
     WHOLE,
+    Samples,
+    chosen_event,
     coarse_view,
     combinations,
     differing_parts,
@@ -23,6 +23,7 @@ from dpselect.audit.views import (
     likelihood,
     part_view,
 )
+from dpselect.audit.outputs import outcome_of
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ error.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from copy import copy
 from fractions import Fraction
 from typing import Any
@@ -21,11 +21,10 @@ from dpselect._show import progress
 from dpselect._types import Number
 from dpselect._validate import withheld
 from dpselect.analysis.privacy import HasProbabilities, check_privacy, search_neighbours
-from dpselect.audit.bound import Samples, chosen_event
+from dpselect.audit.events import WHOLE, Counts, Samples, chosen_event, learned_views
 from dpselect.audit.findings import Audit, Finding, PmfAudit
-from dpselect.audit.neighbours import InputPair, Pair, checked_inputs, checked_pairs, hard_pairs
+from dpselect.audit.neighbours import Pair, checked_inputs, checked_pairs, hard_pairs
 from dpselect.audit.outputs import Raised, in_order, is_new_object, outcome_of, plain
-from dpselect.audit.views import WHOLE, Counts, learned_views
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.parameters import Claim, claim_of, stated
 
@@ -73,30 +72,28 @@ def _own_copy(given: Any) -> Any:
         return given
 
 
+def _attempted(f: Callable[[Any], Any], given: Any) -> Any:
+    # What a call returns, or the name of its exception, whose message may quote the scores.
+    try:
+        return f(given)
+    except Exception as error:
+        return Raised(type(error).__name__)
+
+
 def _run_one_by_one(f: Callable[[Any], Any], given: Any, runs: int) -> Counts:
     # Call `f` once per run, each time on a fresh copy. An exception is an outcome too: an observer learns from it.
-    counts: Counts = Counter()
-    for _ in range(runs):
-        try:
-            output = f(_own_copy(given))
-        except Exception as error:
-            counts[Raised(type(error).__name__)] += 1
-        else:
-            counts[outcome_of(output)] += 1
-    return counts
+    return Counter(outcome_of(_attempted(f, _own_copy(given))) for _ in range(runs))
 
 
 def _run_in_rows(select_rows: Callable[[Any], Any], given: Any, runs: int) -> Counts:
     # Call `select_rows` once for all runs. An exception cannot be counted here: it hides the outcomes of the other
     # rows, and a second attempt would bias them.
     rows = np.broadcast_to(given, (runs, *given.shape)) if isinstance(given, np.ndarray) else [given] * runs
-    found, failure = None, ""
-    try:
-        found = select_rows(rows)
-    except Exception as error:  # its message may quote the scores
-        failure = type(error).__name__
-    if failure:
-        raise InvalidValue(f"select_rows failed, with {failure}: give f.select instead, whose exceptions are counted")
+    found = _attempted(select_rows, rows)
+    if isinstance(found, Raised):
+        raise InvalidValue(
+            f"select_rows failed, with {found.name}: give f.select instead, whose exceptions are counted"
+        )
     counts = _counted(found)
     if counts.total() != runs:
         raise InvalidValue("select_rows must return one output for each row: return an array or a list of that length")
@@ -166,21 +163,33 @@ def audit(  # noqa: PLR0913 - what is claimed, and how hard to try
     'the output is 40.0'
     """
     promised = _validate.exact_positive(epsilon=epsilon)
-    claim = _claim(inputs, pairs, sensitivity, monotonic, score_range)
+    claim: Claim | None = stated(sensitivity, monotonic, score_range)
+    if inputs is not None:
+        if not (pairs is None and sensitivity is None and score_range is None and not monotonic):
+            raise InvalidValue("inputs are not scores: leave out pairs, sensitivity, monotonic and score_range")
+        claim = None
     doubt = _validate.fraction_of_one(false_alarm=false_alarm)
     each = _runs(runs)
-    checked = _neighbours(promised, claim, pairs, inputs)
+    if claim is None:
+        checked = checked_inputs(inputs)
+    else:
+        checked = checked_pairs(hard_pairs(promised, **claim.arguments()) if pairs is None else pairs, claim)
     total = 2 * each * len(checked)
     too_deep = InvalidValue("the output of f is nested too deeply: return fewer levels")
     with progress("Auditing") as shown:
         sampler = _sampler(f, total, shown if watch is None else watch)
         findings = withheld(
-            lambda: tuple(_test_pair(pair, sampler, each, doubt / len(checked)) for pair in checked),
+            lambda: tuple(
+                _test_pair(pair, () if claim is None else pair.risers(), sampler, each, doubt / len(checked))
+                for pair in checked
+            ),
             too_deep,
             RecursionError,  # from reading an output; an exception of f itself is an outcome
         )
     if sum(finding.failures for finding in findings) == total:
-        raise InvalidValue(f"f failed in every run, with {_try_once(f, checked[0])}: {_SIGNATURE[claim is None]}")
+        failure = _attempted(f, _own_copy(checked[0].both[0]))
+        name = failure.name if isinstance(failure, Raised) else "different errors"
+        raise InvalidValue(f"f failed in every run, with {name}: {_SIGNATURE[claim is None]}")
     return Audit(promised, claim, doubt, total, findings)
 
 
@@ -190,35 +199,9 @@ _SIGNATURE = (
 )
 
 
-def _claim(
-    inputs: Any, pairs: Any, sensitivity: Number | None, monotonic: bool, score_range: Number | None
-) -> Claim | None:
-    claim = stated(sensitivity, monotonic, score_range)
-    if inputs is None:
-        return claim
-    if not (pairs is None and sensitivity is None and score_range is None and not monotonic):
-        raise InvalidValue("inputs are not scores: leave out pairs, sensitivity, monotonic and score_range")
-    return None
-
-
-def _neighbours(
-    epsilon: Fraction, claim: Claim | None, pairs: Iterable[Any] | None, inputs: Any
-) -> Sequence[Pair | InputPair]:
-    if claim is None:
-        return checked_inputs(inputs)
-    return checked_pairs(hard_pairs(epsilon, **claim.arguments()) if pairs is None else pairs, claim)
-
-
-def _try_once(f: Any, pair: Pair | InputPair) -> str:
-    # The name of the exception that f raises. Its message is left out: it may quote the scores.
-    try:
-        f(_own_copy(pair.both[0]))
-    except Exception as error:
-        return type(error).__name__
-    return "different errors"
-
-
-def _test_pair(pair: Pair | InputPair, sampler: Sampler, runs: int, doubt: float) -> Finding:
+def _test_pair(
+    pair: Pair, suspects: Iterable[frozenset[Hashable]], sampler: Sampler, runs: int, doubt: float
+) -> Finding:
     # Choose an event on one half of the runs and test it on the other half.
     here, there = pair.both
     sizes = (runs // 4, runs // 2 - runs // 4, runs - runs // 2)
@@ -226,7 +209,7 @@ def _test_pair(pair: Pair | InputPair, sampler: Sampler, runs: int, doubt: float
     ranking, choosing, testing = parts
     _check_comparable(ranking.here)
     views = learned_views(ranking.here, ranking.there)
-    event = chosen_event(ranking, choosing, doubt, pair.risers(), views)
+    event = chosen_event(ranking, choosing, doubt, suspects, views)
     bound = max(0.0, testing.bound(event, doubt))
     outputs = tuple(map(plain, in_order(event.labels))) if event.view is WHOLE else ()
     outcomes = [found for part in parts for side in (part.here, part.there) for found in side.items()]

@@ -111,6 +111,7 @@ _FORMS: dict[Any, Callable[[Any], Hashable]] = {
     np.ndarray: lambda output: outcome_of(output.tolist()),
     Sequence: lambda output: tuple(map(outcome_of, output)),
     range: _leaf,
+    Raised: lambda raised: raised,
     Set: lambda output: frozenset(map(outcome_of, output)),
     Mapping: lambda output: _fields(output, output.items()),
 }
