@@ -1,6 +1,7 @@
 """What is Spark's own: its sources, its way to read and compare values, and candidates that are a DataFrame."""
 
 import datetime
+import importlib
 import json
 import math
 import re
@@ -18,7 +19,6 @@ from dpselect.cli.app import app
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue, MissingExtra
 from dpselect.tables.domains import Domain
 from dpselect.tables.duckdb.files import ParquetFiles
-from dpselect.tables.spark import session as spark_session
 from dpselect.tables.spark import source as spark_source
 from tests import spark
 from tests.carried import carried
@@ -355,11 +355,11 @@ def test_without_java_the_error_says_what_to_install(tmp_path):
 def test_without_pyspark_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
     with pytest.raises(MissingExtra, match=r" -m pip install pandas pyarrow pyspark$"):
-        spark_session.check_pyspark()
+        importlib.reload(dpselect.tables.spark)
 
 
 def test_the_workers_are_looked_at_once(session, monkeypatch):
-    monkeypatch.setattr(spark_session, "_checked", set())
+    monkeypatch.setattr(spark_source, "_checked", set())
     frame, context = session.range(3), session.sparkContext
     jobs = []
     for group in ("first", "second"):

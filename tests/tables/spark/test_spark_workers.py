@@ -13,7 +13,7 @@ from pyspark import TaskContext
 
 import dpselect
 from dpselect.tables.spark import engine as spark_engine
-from dpselect.tables.spark import session as spark_session
+from dpselect.tables.spark import source as spark_source
 from dpselect.tables.spark.workers import SparkChooser
 from tests import spark
 from tests.statistical.goodness import assert_fits, assert_rejected
@@ -138,7 +138,7 @@ def rows_of_workers_with(python, monkeypatch):
     """A DataFrame whose session starts workers by this command, as PYSPARK_PYTHON had it when the session began."""
     session = spark.session()
     monkeypatch.setattr(session.sparkContext, "pythonExec", python)
-    monkeypatch.setattr(spark_session, "_checked", set())
+    monkeypatch.setattr(spark_source, "_checked", set())
     return session.createDataFrame([("a",)] * 300, "v string")
 
 
