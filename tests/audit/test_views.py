@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpselect.audit import audit, audits
+import dpselect
+from dpselect.audit import audit
 from dpselect.audit.events import (
     SORTS,
     WHOLE,
@@ -116,7 +117,7 @@ NEEDED = (half_line, beginning, many_small_leaks)  # where no other sort is enou
 
 
 def audited(leak, monkeypatch, sorts):
-    monkeypatch.setattr(audits, "learned_views", lambda here, there: learned_views(here, there, sorts))
+    monkeypatch.setattr(dpselect.audit, "learned_views", lambda here, there: learned_views(here, there, sorts))
     return audit(leak, 1, inputs=[(0, 1)], runs=RUNS, false_alarm=DOUBT).violates
 
 

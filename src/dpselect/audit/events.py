@@ -89,7 +89,7 @@ def coarse_view(grid: Grid, length: int | None = None) -> View:
     verb = "is" if length is None else "begins with"
 
     def label(outcome: Hashable) -> Label:
-        taken = outcome[:length] if isinstance(outcome, tuple) else outcome
+        taken = outcome[:length] if type(outcome) is tuple else outcome
         return changed(taken, lambda path, leaf: _binned(leaf, grid.get(path, ())))
 
     def value(path: Path, leaf: Label) -> str:
@@ -107,7 +107,7 @@ def coarse_view(grid: Grid, length: int | None = None) -> View:
 def item_view(item: Hashable) -> View:
     # Whether a tuple contains an item, at any position.
     return View(
-        lambda outcome: isinstance(outcome, tuple) and item in outcome,
+        lambda outcome: type(outcome) is tuple and item in outcome,
         lambda labels: f"the output {'contains' if True in labels else 'does not contain'} {text_of(item)}",
     )
 
@@ -230,7 +230,7 @@ def differing_parts(seen: Seen) -> Iterable[View]:
 def combinations(seen: Seen) -> Iterable[View]:
     """Whole outputs, and the beginnings of tuples, with coarse bins."""
     halves, eighths = seen.coarse_grid(_HALVES), seen.coarse_grid(_EIGHTHS)
-    lengths = (len(outcome) for side in seen.outcomes for outcome in side if isinstance(outcome, tuple))
+    lengths = (len(outcome) for side in seen.outcomes for outcome in side if type(outcome) is tuple)
     beginnings = range(1, min(max(lengths, default=0), _MOST_VIEWS + 1))
     return [coarse_view(grid) for grid in (halves, eighths) if grid] + [coarse_view(halves, n) for n in beginnings]
 

@@ -43,7 +43,7 @@ from dpselect.tables.duckdb.values import Form, different_values, keys_of
 from dpselect.tables.kinds import Column
 from dpselect.tables.spans import Span
 from dpselect.tables.spark import queries
-from dpselect.tables.spark.candidates import FrameValues, frame_values
+from dpselect.tables.spark.queries import FrameValues, frame_values
 from dpselect.tables.spark.source import check_workers, rows_of
 from dpselect.tables.spark.workers import SUMMARY_SCHEMA, SparkChooser, SparkFinder
 
