@@ -3,12 +3,10 @@
 import datetime
 import importlib
 import json
-import math
 import re
 import subprocess
 import sys
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -22,15 +20,13 @@ from dpselect.tables.duckdb.files import ParquetFiles
 from dpselect.tables.spark import source as spark_source
 from tests import spark
 from tests.carried import carried
-from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.tables import test_folder_names, test_leaks
 from tests.tables.duckdb import test_sources
-from tests.tables.looking import counts, in_writing, opened, places, repeated
+from tests.tables.looking import counts, in_writing, opened, places
 from tests.tables.test_found import tally_of
-from tests.tables.test_groups import GROUPS
 
 pytestmark = [*spark.MARKS, pytest.mark.slow]
-DAY, NOON = datetime.date(2024, 1, 1), datetime.datetime(2024, 1, 1, 12)
+NOON = datetime.datetime(2024, 1, 1, 12)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -55,13 +51,6 @@ def test_every_source_counts_the_same(name, session, tmp_path):
     assert list(table.columns) == list(test_sources.ROWS)
     assert counts(table, "code", ["I10", "E11, type 2", 'said "no"', "i10"]) == [2, 1, 1, 0]
     assert places(table, "cost", 0, 30) in test_sources.MIDDLES  # one of two middle values, at random
-
-
-@pytest.mark.parametrize("kind", ["missing", "not Parquet", "different headers", "different schemas"])
-def test_bad_paths_are_refused_as_elsewhere(kind, tmp_path):
-    make, words = test_sources.BAD_PATHS[kind]
-    with pytest.raises(InvalidValue, match=words):
-        dpselect.open_table(make(tmp_path), engine="spark")
 
 
 def test_folders_of_partitions_have_their_columns(session, tmp_path):
@@ -278,29 +267,6 @@ def test_a_failure_says_nothing_of_the_rows(session, tmp_path):
     assert caught.value.__context__ is None
 
 
-# Groups and distributions.
-
-
-def test_a_person_is_kept_in_a_uniform_subset_of_groups():
-    people, most = 2_000, 1
-    rows = {"who": np.repeat(np.arange(people), 4), "place": GROUPS * people}
-    table = opened(rows | {"x": rows["who"]}, "spark", person="who").group_by("place", groups=GROUPS)
-    found = np.array(counts(table, "x", range(people)))
-    assert set(found.sum(axis=0)) == {most}
-    assert_fits(found.sum(axis=1), [1 / 4] * 4)
-    assert_rejected(found.sum(axis=1), [0.4, 0.2, 0.2, 0.2], truth=[1 / 4] * 4)
-
-
-def test_drawn_modes_fit_the_exact_probabilities():
-    """One individual against nobody at epsilon 1: the best wins with probability 1 - exp(-1) / 2."""
-    table = repeated({"x": ["a", "z"]}, 2_000, engine="spark")
-    answers = list(table.mode("x", candidates=["a", "b"], epsilon=1).value.values())
-    best, other = 1 - math.exp(-1) / 2, 1 - math.exp(-2) / 2
-    found = [answers.count("a"), answers.count("b")]
-    assert_fits(found, [best, 1 - best])
-    assert_rejected(found, [other, 1 - other], truth=[best, 1 - best])
-
-
 # The ledger is the same.
 
 
@@ -316,21 +282,13 @@ def test_the_ledger_reads_as_with_duckdb(tmp_path):
     assert entries["spark"] == entries["duckdb"]
 
 
-@pytest.mark.parametrize(
-    ("question", "value"),
-    [
-        (["mode", "--column", "x", "--candidates", "a,b"], "a"),
-        (["median", "--column", "n", "--lower", "0", "--upper", "9"], 4),
-    ],
-    ids=["mode", "median"],
-)
-def test_the_command_line_asks_spark(question, value, tmp_path, capsys):
-    pq.write_table(pa.table({"x": ["a"] * 300 + ["b"], "n": [4] * 301}), tmp_path / "t.parquet")
-    name, *words = question
+def test_the_command_line_asks_spark(tmp_path, capsys):
+    pq.write_table(pa.table({"n": [4] * 301}), tmp_path / "t.parquet")
+    words = ["median", str(tmp_path / "t.parquet"), "--column", "n", "--lower", "0", "--upper", "9", "--epsilon", "1"]
     with pytest.raises(SystemExit) as left:
-        app([name, str(tmp_path / "t.parquet"), *words, "--epsilon", "1", "--json", "--engine", "spark"])
+        app([*words, "--json", "--engine", "spark"])
     assert not left.value.code
-    assert json.loads(capsys.readouterr().out)["value"] == value
+    assert json.loads(capsys.readouterr().out)["value"] == 4
 
 
 # What must be installed.

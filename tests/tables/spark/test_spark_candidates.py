@@ -67,24 +67,19 @@ def test_the_digest_of_a_frame_is_that_of_its_set(session, tmp_path):
 @pytest.mark.parametrize(
     ("candidates", "schema", "error", "words"),
     [
-        ([], "v bigint", InvalidValue, "at least one value"),
-        ([(1,), (1,)], "v bigint", InvalidValue, "different values"),
-        ([(1,), (None,)], "v bigint", InvalidValue, "drop missing ones"),
-        ([("a",)], "v string", InvalidType, "candidates are text, but the column 'x' holds whole numbers"),
-        ([(1, 2)], "v bigint, w bigint", InvalidValue, "a DataFrame of one column, got 2"),
+        ([], "x bigint", InvalidValue, "at least one value"),
+        ([(1,), (1,)], "x bigint", InvalidValue, "different values"),
+        ([(1,), (None,)], "x bigint", InvalidValue, "drop missing ones"),
+        ([("a",)], "x string", InvalidType, "candidates are text, but the column 'x' holds whole numbers"),
+        ([(1, 2)], "x bigint, w bigint", InvalidValue, "a DataFrame of one column, got 2"),
+        *(([(value,)], "f double", InvalidValue, "finite numbers") for value in (math.nan, math.inf, -math.inf)),
     ],
 )
 def test_bad_frames_of_candidates_are_refused(candidates, schema, error, words, session):
     with pytest.raises(error, match=words):
-        opened({"x": [1, 2]}, "spark").mode("x", candidates=session.createDataFrame(candidates, schema), epsilon=1)
-
-
-def test_floats_of_a_frame_must_be_finite(session):
-    for value in (math.nan, math.inf, -math.inf):
-        with pytest.raises(InvalidValue, match="finite numbers"):
-            opened({"x": [0.5]}, "spark").mode(
-                "x", candidates=session.createDataFrame([(value,)], "v double"), epsilon=1
-            )
+        opened({"x": [1, 2], "f": [0.5, 1.5]}, "spark").mode(
+            schema[0], candidates=session.createDataFrame(candidates, schema), epsilon=1
+        )
 
 
 @pytest.mark.parametrize("person", [None, "who"])
