@@ -354,6 +354,7 @@ def test_a_failure_tells_nothing_and_stays_charged(fail, tmp_path, capsys):
         search(estimator=Constant(fail=fail), ledger=ledger).fit(*people(20))
     assert ledger.spent > 0
     assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+    assert fail is interrupting or "made-up data" in str(caught.value)
     assert SECRET not in "".join(traceback.format_exception(caught.value))
     assert capsys.readouterr() == ("", "")
 

@@ -21,7 +21,6 @@ error.
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from copy import copy
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -182,7 +181,9 @@ def audit(  # noqa: PLR0913 - what is claimed, and how hard to try
             raise InvalidValue("inputs are not scores: leave out pairs, sensitivity, monotonic and score_range")
         claim = None
     doubt = _validate.fraction_of_one(false_alarm=false_alarm)
-    each = _runs(runs)
+    each = _validate.count(runs=runs)
+    if each < _LEAST_RUNS:
+        raise InvalidValue(f"runs must be >= {_LEAST_RUNS}, got {runs}: fewer runs cannot show anything")
     if claim is None:
         checked = checked_inputs(inputs)
     else:
@@ -239,12 +240,6 @@ def _check_comparable(counts: Counts) -> None:
         raise InvalidType(f"f returns a new {kind} in each run, which equals no other: return its value instead")
 
 
-def _runs(runs: Any) -> int:
-    if _validate.count(runs=runs) < _LEAST_RUNS:
-        raise InvalidValue(f"runs must be >= {_LEAST_RUNS}, got {runs}: fewer runs cannot show anything")
-    return int(runs)
-
-
 def audit_pmf(
     mechanism: HasProbabilities,
     epsilon: Number | None = None,
@@ -274,7 +269,9 @@ def audit_pmf(
     >>> audit_pmf(PermuteAndFlip(epsilon="1.01"), epsilon=1, scores={"two": [3, 0], "ties": [0, 0, 0]})
     PmfAudit(violates epsilon = 1: it is at least 1.01 on 'two')
     """
-    promised = _promised(mechanism, epsilon)
+    if not callable(getattr(mechanism, "pmf", None)):
+        raise InvalidType("mechanism must have a method pmf(scores): use audit for a callable without one")
+    promised = _validate.exact_positive(epsilon=getattr(mechanism, "epsilon", None) if epsilon is None else epsilon)
     claim = claim_of(mechanism)
     if scores is None:
         pairs = hard_pairs(promised, **claim.arguments(), longest=16)
@@ -283,12 +280,6 @@ def audit_pmf(
         raise InvalidType("scores must be a dictionary from names to score vectors, with at least one entry")
     ratios = tuple((str(name), _worst(mechanism, vector)) for name, vector in scores.items())
     return PmfAudit(promised, claim, slack, ratios)
-
-
-def _promised(mechanism: HasProbabilities, epsilon: Number | None) -> Fraction:
-    if not callable(getattr(mechanism, "pmf", None)):
-        raise InvalidType("mechanism must have a method pmf(scores): use audit for a callable without one")
-    return _validate.exact_positive(epsilon=getattr(mechanism, "epsilon", None) if epsilon is None else epsilon)
 
 
 def _worst(mechanism: HasProbabilities, scores: Any) -> float:

@@ -150,10 +150,8 @@ def tune(  # noqa: PLR0913 - all but two are keywords
 def _tuned(
     found: tuple[int, Result] | None, candidates: list[Candidate], guarantee: Guarantee | None, *paid: Any
 ) -> Tuned[Candidate, Result]:
-    if found is None:
-        return Tuned(None, None, None, guarantee, *paid)
-    position, result = found
-    return Tuned(position, candidates[position], result, guarantee, *paid)
+    position, result = (None, None) if found is None else found
+    return Tuned(position, None if position is None else candidates[position], result, guarantee, *paid)
 
 
 def best_run(

@@ -43,7 +43,7 @@ from dpselect.tables.duckdb.values import Form, different_values, keys_of
 from dpselect.tables.kinds import Column
 from dpselect.tables.spans import Span
 from dpselect.tables.spark import queries
-from dpselect.tables.spark.queries import FrameValues, frame_values
+from dpselect.tables.spark.queries import FrameValues, Keyed, Reading, frame_values
 from dpselect.tables.spark.source import check_workers, rows_of
 from dpselect.tables.spark.workers import SUMMARY_SCHEMA, SparkChooser, SparkFinder
 
@@ -94,13 +94,7 @@ class SparkEngine:
         return [[value(label) for label in chosen] for chosen in ordered]
 
     def counts_of_list(self, column: Column, candidates: Values, individuals: Individuals) -> Counts:
-        def count() -> pa.Table:
-            reading = queries.Reading.as_key(column, candidates.kind, "item")
-            found = queries.facts(self._rows, reading, column, individuals)
-            public = queries.public_keys(self._rows.spark, candidates, column, self._connection)
-            return queries.counts(found, public, individuals).toArrow()
-
-        found = counted(count)
+        found = counted(lambda: queries.counts(*self._found(column, candidates, individuals), individuals).toArrow())
         scores = np.zeros(len(candidates), np.int64)
         scores[found["label"].to_numpy()] = found["individuals"].to_numpy()
         return scores
@@ -109,21 +103,22 @@ class SparkEngine:
         self, column: Column, candidates: Values, individuals: Individuals, max_values: int | None = None
     ) -> DataFrame:
         """Return the number of individuals of every candidate (in every group): grp, label, individuals."""
-        reading = queries.Reading.as_key(column, candidates.kind, "item", all_present=candidates.other is not None)
-        found = queries.facts(self._rows, reading, column, individuals)
-        public = (
-            candidates.keyed
-            if isinstance(candidates, FrameValues)
-            else queries.public_keys(self._rows.spark, candidates, column, self._connection)
-        )
         limit = max_values if _is_limited(candidates, individuals, max_values) else None
+        found, public = self._found(column, candidates, individuals)
         return queries.scores(found, public, individuals, limit, candidates.other_label)
+
+    def _found(self, column: Column, candidates: Values, individuals: Individuals) -> tuple[DataFrame, Keyed]:
+        reading = Reading.as_key(column, candidates.kind, "item", all_present=candidates.other is not None)
+        found = queries.facts(self._rows, reading, column, individuals)
+        if isinstance(candidates, FrameValues):
+            return found, candidates.keyed
+        return found, queries.public_keys(self._rows.spark, candidates, column, self._connection)
 
     def places(
         self, column: Column, grid: Span, individuals: Individuals, max_rows: int | None = None
     ) -> Sequence[Places]:
         def count() -> pa.Table:
-            found = queries.facts(self._rows, queries.Reading.as_place(column, grid), column, individuals)
+            found = queries.facts(self._rows, Reading.as_place(column, grid), column, individuals)
             return queries.standing(found, individuals, max_rows).toArrow()
 
         found = counted(count).sort_by([("grp", "ascending"), ("item", "ascending")])
@@ -138,7 +133,7 @@ class SparkEngine:
         self, column: Column, domain: Domain | None, individuals: Individuals, max_values: int | None = None
     ) -> Iterator[Tally]:
         limit = None if individuals.person is None else max_values
-        found = queries.facts(self._rows, queries.Reading.as_value(column, domain), column, individuals)
+        found = queries.facts(self._rows, Reading.as_value(column, domain), column, individuals)
         kept = queries.tallied(found, individuals, limit).persist()
         groups = 1 if individuals.groups is None else len(individuals.groups)
         try:

@@ -5,7 +5,7 @@ Columns are described in DuckDB's types, so schemas, checks and errors are those
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -57,32 +57,8 @@ def session() -> SparkSession:
 
 def check_workers(session: SparkSession) -> None:
     """Raise an error if the workers' Python cannot run this dpselect. Found later, it would cost a charge."""
-    # One job without data runs per session. Because no data are read, Spark's own message may be shown.
-    name = _name(session)
-    if name in _checked:
-        return
-    needed = f"engine 'spark' needs dpselect {__version__} in the Python of Spark's workers"
-    remedy = _REMEDY.format(python=sys.executable)
-    try:
-        found = session.range(0, _PROBES, 1, _PROBES).mapInArrow(_probe(), "version string").toArrow()
-    except PythonException as error:
-        raise MissingExtra(f"{needed}, which cannot run it: {remedy}") from error
-    except Exception as error:
-        raise EngineFailure(f"{needed}, but a first job without data failed there: {remedy}") from error
-    for version in set(found["version"].to_pylist()) - {__version__}:
-        raise MissingExtra(f"{needed}, which has {version or 'none that can be imported'}: {remedy}")
-    _checked.add(name)
 
-
-def _name(session: SparkSession) -> str:
-    # A Connect session has a name of its own; others belong to their application.
-    own = getattr(session, "session_id", None)
-    return str(session.sparkContext.applicationId if own is None else own)
-
-
-def _probe() -> Callable[[Iterator[Any]], Iterator[Any]]:
     # An inner function is sent as code; a function of this module would be sent as a name in dpselect.
-
     def version(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa  # noqa: PLC0415 - in the worker
 
@@ -95,7 +71,23 @@ def _probe() -> Callable[[Iterator[Any]], Iterator[Any]]:
         for batch in batches:
             yield pa.RecordBatch.from_pydict({"version": pa.array([found] * batch.num_rows, pa.string())})
 
-    return version
+    # A Connect session has a name of its own; others belong to their application.
+    own = getattr(session, "session_id", None)
+    name = str(session.sparkContext.applicationId if own is None else own)
+    if name in _checked:
+        return
+    needed = f"engine 'spark' needs dpselect {__version__} in the Python of Spark's workers"
+    remedy = _REMEDY.format(python=sys.executable)
+    # One job without data runs per session. Because no data are read, Spark's own message may be shown.
+    try:
+        found = session.range(0, _PROBES, 1, _PROBES).mapInArrow(version, "version string").toArrow()
+    except PythonException as error:
+        raise MissingExtra(f"{needed}, which cannot run it: {remedy}") from error
+    except Exception as error:
+        raise EngineFailure(f"{needed}, but a first job without data failed there: {remedy}") from error
+    for other in set(found["version"].to_pylist()) - {__version__}:
+        raise MissingExtra(f"{needed}, which has {other or 'none that can be imported'}: {remedy}")
+    _checked.add(name)
 
 
 _BINARY = "UTF8_BINARY"

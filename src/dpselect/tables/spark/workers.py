@@ -63,9 +63,12 @@ def decoded(table: pa.Table, connection: duckdb.DuckDBPyConnection) -> pa.Table:
         return table
     connection.register(_BYTES, table.select(texts))
     selected = ", ".join(f"TRY(decode({identifier(name)})) AS {identifier(name)}" for name in texts)
-    found = connection.sql(f"SELECT {selected} FROM {_BYTES}").to_arrow_table()
+    return _replaced(table, connection.sql(f"SELECT {selected} FROM {_BYTES}").to_arrow_table())
+
+
+def _replaced(table: pa.Table, found: pa.Table) -> pa.Table:
     names = table.column_names
-    return pa.table([found[name] if name in texts else table[name] for name in names], names)
+    return pa.table([found[name] if name in found.column_names else table[name] for name in names], names)
 
 
 _RANGE = 32 * 2**20
@@ -199,11 +202,6 @@ class Reader(_Worker):
 
 def _listed(expressions: Mapping[str, str]) -> str:
     return ", ".join(f"{expression} AS {name}" for name, expression in expressions.items())
-
-
-def _replaced(block: pa.Table, found: pa.Table) -> pa.Table:
-    names = block.column_names
-    return pa.table([found[name] if name in found.column_names else block[name] for name in names], names)
 
 
 def _gathered(batches: Iterator[pa.RecordBatch], columns: list[str], rows: int) -> Iterator[pa.Table]:
