@@ -10,7 +10,7 @@ import pytest
 import dpselect
 from dpselect.errors import InvalidType, InvalidValue
 from tests import spark
-from tests.tables.looking import opened
+from tests.tables.looking import counts, opened
 
 pytestmark = [*spark.MARKS, pytest.mark.slow]
 DAY, NOON = datetime.date(2024, 1, 1), datetime.datetime(2024, 1, 1, 12)
@@ -82,32 +82,6 @@ def test_bad_frames_of_candidates_are_refused(candidates, schema, error, words, 
         )
 
 
-@pytest.mark.parametrize("person", [None, "who"])
-@pytest.mark.parametrize("kind", ["text", "integer", "decimal"])
-def test_every_candidate_has_its_count(kind, person):
-    """Of values that many, one or nobody has, that no value can equal, and of missing ones and people."""
-    type_, write = {
-        "text": (pa.string(), str),
-        "integer": (pa.int64(), int),
-        "decimal": (pa.decimal128(9, 1), Decimal),
-    }[kind]
-    values, people = [7, 5, 5, 30, None, 7, 9, 5], [1, 1, 2, 3, 4, 1, 5, None]
-    rows = {"x": pa.array([None if v is None else write(v) for v in values], type_), "who": people}
-    table = dpselect.open_table(pa.table(rows), engine="spark", person=person)
-    listed = [write(v) for v in (7, 8, 30, 5, -1)]
-    if kind == "decimal":
-        listed += [Decimal("5.04"), Decimal("5.06")]  # no value has so many digits
-    column = table.columns["x"]
-    held = table._engine.candidates(listed, column)
-    found = table._engine.scores(column, held, table._individuals).toArrow().sort_by("label").to_pydict()
-    expected = [2, 0, 1, 3, 0, 0, 0] if person is None else [1, 0, 1, 2, 0, 0, 0]
-    assert found == {
-        "grp": [0] * len(listed),
-        "label": list(range(len(listed))),
-        "individuals": expected[: len(listed)],
-    }
-
-
 LONG = ["é", "éé", "aé", "ab", "abc", "a", "", "a" * 99, "é" * 99, "ab\0", "\N{GRINNING FACE}"]
 
 
@@ -116,14 +90,10 @@ LONG = ["é", "éé", "aé", "ab", "abc", "a", "", "a" * 99, "é" * 99, "ab\0", 
 @pytest.mark.parametrize("other", [None, "else"])
 def test_texts_longer_than_every_candidate_are_none_of_them(candidates, how, other):
     """They are cut before they are counted, and what is left equals no candidate either."""
-    rows = pa.table({"x": LONG * 2, "who": list(range(2 * len(LONG)))})
-    table = dpselect.open_table(rows, engine="spark", **how)
-    column = table.columns["x"]
-    values = table._engine.candidates(candidates, column).with_other(other, column, table._engine.listed)
-    found = table._engine.scores(column, values, table._individuals).toArrow().to_pylist()
-    equal = {candidate: 2 * LONG.count(candidate) for candidate in candidates}
-    rest = {} if other is None else {other: 2 * len(LONG) - sum(equal.values())}
-    assert {values.listed[row["label"]]: row["individuals"] for row in found} == equal | rest
+    table = opened({"x": LONG * 2, "who": list(range(2 * len(LONG)))}, "spark", **how)
+    equal = [2 * LONG.count(candidate) for candidate in candidates]
+    rest = [] if other is None else [2 * len(LONG) - sum(equal)]
+    assert counts(table, "x", candidates, other=other) == equal + rest
 
 
 @pytest.fixture
