@@ -186,11 +186,9 @@ class _World:
 
     def pair(self, name: str, multiples: Sequence[float], moves: Sequence[int]) -> Pair:
         # Scores that are multiples of the unit, and a neighbour. Moves of -1 and 1 become 0 and 1 if monotonic.
-        scores, moved = np.array(multiples, float), self.moves(np.array(moves, float))
+        scores, moved = np.array(multiples, float), np.array(moves, float)
+        moved = (moved + 1) / 2 if self.monotonic else moved
         return Pair(name, scores * self.unit, (scores + moved) * self.unit)
-
-    def moves(self, moves: Any) -> Any:
-        return (moves + 1) / 2 if self.monotonic else moves
 
 
 def _floats(world: _World, longest: int) -> list[Pair]:

@@ -143,7 +143,7 @@ def lines_in(range_: Range) -> Iterator[list[bytes]]:
             *whole, rest = _LINE_END.split(rest + block)
             if not block:  # the last line of the file has no end
                 whole, rest = [rest], b""
-            started = map(_before_separator, _started(whole, position - len(rest), range_.stop))
+            started = (line.partition(_SEPARATOR)[0] for line in _started(whole, position - len(rest), range_.stop))
             yield [line for line in started if len(line) < lines.LONGEST_LINE]
             if not block:
                 return
@@ -169,10 +169,6 @@ def _started(whole: list[bytes], position: int, stop: int | None) -> Iterator[by
         kept -= 1
         position -= len(whole[kept]) + 1
     return (line for line in whole[:kept] if 0 < len(line) < lines.LONGEST_READ)
-
-
-def _before_separator(line: bytes) -> bytes:
-    return line.partition(_SEPARATOR)[0]
 
 
 _OTHERS = ["person", "individuals"]  # what is passed through
