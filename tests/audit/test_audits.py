@@ -125,29 +125,6 @@ def test_other_sensitivities(sensitivity, monotonic):
     assert least_bound(0.5, math.exp(-3 * (1 - 2**-20)) / 2, 3_000, DOUBT / len(false.findings)) > 1
 
 
-ROWS = {
-    "few": (np.zeros(99), errors.InvalidValue, "one output for each row"),
-    "many": ([0] * 101, errors.InvalidValue, "one output for each row"),
-    "one": (np.array([0]), errors.InvalidValue, "one output for each row"),
-    "none": ([], errors.InvalidValue, "one output for each row"),
-    "no rows": (0, errors.InvalidType, "must return an array or a list, got int"),
-    "an exception": (None, errors.InvalidValue, r"select_rows failed, with ZeroDivisionError: give f\.select"),
-}
-
-
-@pytest.mark.parametrize("case", ROWS)
-def test_rows_must_have_one_output_each(case):
-    """Else the trials would be miscounted, and the bound wrong."""
-    returned, error, words = ROWS[case]
-
-    class Careless:
-        def select_rows(self, rows):
-            return 1 // 0 if returned is None else returned
-
-    with pytest.raises(error, match=words):
-        audit(Careless(), 1, pairs=[([0.0, 0.0], [-1.0, 0.0])], runs=400)
-
-
 def test_an_exception_is_not_the_text_of_its_name():
     """One run returns a text, the other raises: an observer sees the difference."""
 
@@ -199,23 +176,11 @@ def test_deep_outputs_are_audited_or_refused(depth):
             output = [output]
         return output
 
-    answer = violates_or_error(deep)
-    assert answer is True or (depth > 100 and "nested too deeply" in answer)
-
-
-def violates_or_error(f):
     try:
-        return audit(f, 1, inputs=[(0, 1)], runs=100, false_alarm=0.01).violates
+        found = audit(deep, 1, inputs=[(0, 1)], runs=100, false_alarm=0.01).violates
     except errors.InvalidValue as error:
-        return str(error)
-
-
-@pytest.mark.parametrize(("inputs", "words"), [([(0, 1)], r"f\(data\)"), (None, r"f\(scores\)")])
-def test_what_never_works_is_bad_input(inputs, words):
-    with pytest.raises(
-        errors.InvalidValue, match=f"failed in every run, with ZeroDivisionError: give a callable {words}"
-    ):
-        audit(lambda data: 1 // 0, 1, inputs=inputs, runs=100)
+        found = str(error)
+    assert found is True or (depth > 100 and "nested too deeply" in found)
 
 
 def test_an_exception_is_an_outcome():
@@ -273,13 +238,38 @@ def test_the_record_says_what_was_found_and_never_more():
         assert "private" not in text
 
 
+ALWAYS_FAILS = "failed in every run, with ZeroDivisionError: give a callable "
+
+
+def zero(scores):
+    return 1 // 0
+
+
 def endless(scores):
     inner = list(scores)
     inner.append(inner)
     return inner
 
 
+class Rows:
+    """Returns the same for any rows, and fails for None."""
+
+    def __init__(self, returned):
+        self.returned = returned
+
+    def select_rows(self, rows):
+        return 1 // 0 if self.returned is None else self.returned
+
+
+ONE_EACH = (errors.InvalidValue, "one output for each row")  # else the trials would be miscounted
+FAILED = (errors.InvalidValue, r"select_rows failed, with ZeroDivisionError: give f\.select")
 BAD = {
+    **{f"{name} rows": ({"f": Rows(found)}, *ONE_EACH) for name, found in {"few": np.zeros(24), "no": []}.items()},
+    "many rows": ({"f": Rows([0] * 101)}, *ONE_EACH),
+    "no list of rows": ({"f": Rows(0)}, errors.InvalidType, "must return an array or a list, got int"),
+    "an exception for rows": ({"f": Rows(None)}, *FAILED),
+    "an exception for inputs": ({"f": zero, "inputs": [(0, 1)]}, errors.InvalidValue, ALWAYS_FAILS + r"f\(data\)"),
+    "an exception for scores": ({"f": zero}, errors.InvalidValue, ALWAYS_FAILS + r"f\(scores\)"),
     "no callable": ({"f": 3}, errors.InvalidType, "f must be a callable"),
     "epsilon": ({"epsilon": 0}, errors.InvalidValue, "epsilon must be > 0"),
     "sensitivity": ({"sensitivity": -1}, errors.InvalidValue, "sensitivity must be > 0"),
@@ -310,11 +300,24 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("case", BAD)
+BAD_FOR_PMF = {
+    "no pmf": ({"mechanism": lambda scores: 0}, errors.InvalidType, "pmf"),
+    "a pmf's epsilon": ({"epsilon": 0}, errors.InvalidValue, "epsilon must be > 0"),
+    "no scores": ({"scores": {}}, errors.InvalidType, "scores must be a dictionary"),
+    "scores without names": ({"scores": [1, 2]}, errors.InvalidType, "scores must be a dictionary"),
+    "long scores": ({"scores": {"long": [0] * 65}}, errors.InvalidValue, "at most 64"),
+    "scores that are nan": ({"scores": {"nan": [float("nan")]}}, errors.InvalidValue, "finite"),
+}
+
+
+@pytest.mark.parametrize("case", [*BAD, *BAD_FOR_PMF])
 def test_bad_input(case):
-    given, error, words = BAD[case]
+    if case in BAD:
+        f, usual, (given, error, words) = audit, {"f": lambda scores: 0, "epsilon": 1, "runs": 100}, BAD[case]
+    else:
+        f, usual, (given, error, words) = audit_pmf, {"mechanism": PermuteAndFlip(1)}, BAD_FOR_PMF[case]
     with pytest.raises(error, match=words) as caught:
-        audit(**{"f": lambda scores: 0, "epsilon": 1, "runs": 100, **given})
+        f(**usual | given)
     assert "48151" not in str(caught.value)
 
 
@@ -386,19 +389,3 @@ def test_an_impossible_outcome_is_infinitely_bad_and_json_has_no_infinity():
     assert found.verdict == "violates epsilon = 1: it is at least inf on 'ties'"
     content = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert content["log_ratio"] is None
-
-
-@pytest.mark.parametrize(
-    ("given", "error", "words"),
-    [
-        ({"mechanism": lambda scores: 0}, errors.InvalidType, "pmf"),
-        ({"epsilon": 0}, errors.InvalidValue, "epsilon must be > 0"),
-        ({"scores": {}}, errors.InvalidType, "scores must be a dictionary"),
-        ({"scores": [1, 2]}, errors.InvalidType, "scores must be a dictionary"),
-        ({"scores": {"long": [0] * 65}}, errors.InvalidValue, "at most 64"),
-        ({"scores": {"nan": [float("nan")]}}, errors.InvalidValue, "finite"),
-    ],
-)
-def test_bad_input_of_probabilities(given, error, words):
-    with pytest.raises(error, match=words):
-        audit_pmf(**{"mechanism": PermuteAndFlip(1), **given})

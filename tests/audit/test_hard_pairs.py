@@ -71,7 +71,3 @@ REFUSED += [({"longest": number}, "longest must be") for number in (0, 1, -1, 2.
 def test_the_ends_of_the_floats_and_short_vectors_are_refused(given, words):
     with pytest.raises(errors.DPSelectError, match=words):
         hard_pairs(1, **given)
-
-
-def test_no_score_in_the_repr():
-    assert repr(hard_pairs(1)[0]) == "Pair('ties', 2 candidates)"

@@ -1,6 +1,9 @@
-"""The scripts of `examples/`: they run, and what they say is so."""
+"""The scripts of `examples/`: they run, and what they say, and the docs say of them, is so."""
 
+import ast
+import os
 import re
+import subprocess
 import sys
 
 import numpy as np
@@ -9,7 +12,10 @@ import pytest
 import dpselect
 from dpselect.analysis import worst_case_error
 from dpselect.research.figures import ratio
+from tests.dpbench import FOLDER, needs_data
 from tests.examples.test_audits import EXAMPLES, example
+
+DOCS = EXAMPLES.parent / "docs"
 
 
 @pytest.mark.parametrize("name", ["most_common_item", "one_figure"])
@@ -21,7 +27,7 @@ def test_scripts_run(name, monkeypatch, capsys):
 
 def test_only_the_public_interface_is_used():
     """Examples use public names, or names that the reference documents: neither moves."""
-    reference = "".join(page.read_text(encoding="utf-8") for page in (EXAMPLES.parent / "docs/reference").glob("*.md"))
+    reference = "".join(page.read_text(encoding="utf-8") for page in (DOCS / "reference").glob("*.md"))
     documented = set(re.findall(r"^::: (dpselect\.\S+)$", reference, re.MULTILINE))
     for path in EXAMPLES.glob("*.py"):
         for line in path.read_text(encoding="utf-8").splitlines():
@@ -89,3 +95,63 @@ def test_mwem_has_its_sensitivity():
         moved[come] += 1
         largest = max(largest, float(np.abs(misses(moved) - misses(problem.histogram)).max()))
     assert largest == pytest.approx(1, abs=1e-9)
+
+
+def test_score_range():
+    wide, tight = example("score_range").errors()
+    assert wide > 5 * tight
+
+
+def test_unequal_sensitivities():
+    """The docs' table is what the example computes."""
+    text = (DOCS / "unequal.md").read_text(encoding="utf-8")
+    for row in example("unequal_sensitivities").rows():
+        line = f"| {row.name} | {row.largest:,} | {row.epsilon} | {row.common:,.1f} | {row.generalized:,.1f} |"
+        assert line in text
+
+
+def assert_documented(row):
+    """All but what was measured is what the docs print."""
+    start = f"| {row.task} | {row.bound:,} | {row.epsilon} | {row.candidates:,} | {row.flip:,.1f} | "
+    end = f" | {row.exponential:,.1f} | {row.error:,.1f} |"
+    lines = (DOCS / "lazy.md").read_text(encoding="utf-8").splitlines()
+    assert any(line.startswith(start) and line.endswith(end) for line in lines)
+
+
+@pytest.fixture
+def lazy_scores(monkeypatch):
+    module = example("lazy_scores")
+    monkeypatch.setattr(module, "RUNS", 1)
+    return module
+
+
+MODELS = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import lazy_scores
+lazy_scores.RUNS = 1
+for row in lazy_scores.model_rows():
+    print(repr(tuple(row)))
+"""
+
+
+def test_models_in_the_docs(lazy_scores):
+    """In a process of its own, because many threads of linear algebra on few busy processors wait for each other."""
+    alone = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    arguments = [sys.executable, "-c", MODELS, str(EXAMPLES)]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=True, env=alone)
+    rows = [lazy_scores.Row(*ast.literal_eval(line)) for line in done.stdout.splitlines()]
+    assert len(rows) == 9
+    for row in rows:
+        assert_documented(row)
+
+
+@needs_data
+def test_histograms_in_the_docs(lazy_scores):
+    rows = list(lazy_scores.histogram_rows(str(FOLDER), ("0.001",)))
+    assert len(rows) == 10
+    for row in rows:
+        assert_documented(row)
+    lines = []
+    lazy_scores.print_rows(iter(rows), lines.append)
+    assert len(lines) == 12

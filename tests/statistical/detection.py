@@ -2,7 +2,7 @@
 
 from scipy import stats
 
-from dpselect.audit.bound import epsilon_bound
+from dpselect.audit.events import epsilon_bound
 
 MISSED = 1e-9  # how often each of the two counts may be beyond what is assumed here
 

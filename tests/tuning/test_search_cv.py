@@ -106,20 +106,6 @@ def test_an_exhausted_budget_trains_nothing(tmp_path):
     assert ledger.spent == 0
 
 
-def raising():
-    raise KeyError(SECRET)
-
-
-def test_a_failure_tells_nothing_and_stays_charged(tmp_path, capsys):
-    ledger = Ledger(tmp_path / "ledger", budget=3)
-    with pytest.raises(RunFailed, match="made-up data") as caught:
-        search(estimator=Constant(fail=raising), ledger=ledger).fit(*people(20))
-    assert ledger.spent > 0
-    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
-    assert SECRET not in "".join(traceback.format_exception(caught.value))
-    assert capsys.readouterr() == ("", "")
-
-
 class PrivacyLeakWarning(RuntimeWarning):
     """Named as diffprivlib's."""
 
@@ -172,64 +158,59 @@ def test_without_a_run_there_is_no_model():
     assert not hasattr(search(), "classes_")
 
 
-@pytest.mark.parametrize(
-    ("changed", "error", "words"),
-    [
-        ({"estimator": Constant(random_state=3)}, InvalidValue, "random_state must have no seed"),
-        (
-            {"estimator": make_pipeline(Constant(random_state=3)), "param_distributions": {}},
-            InvalidValue,
-            "constant__random_state",
-        ),
-        ({"param_distributions": {"random_state": [1, 2]}}, InvalidValue, "random_state must have no seed"),
-        (
-            {"param_distributions": {"label": [Constant(random_state=1)]}},
-            InvalidValue,
-            "label__random_state must have no",
-        ),
-        ({"estimator": Constant(label=np.random.default_rng())}, InvalidValue, "label must have no seed"),
-        ({"estimator": Constant(label=[random.Random()])}, InvalidValue, "label must have no seed"),
-        ({"param_distributions": {"label": [np.random.RandomState()]}}, InvalidValue, "label must have no seed"),
-        (
-            {"param_distributions": {"label": [[("last", Constant(random_state=1))]]}},
-            InvalidValue,
-            "label__random_state must have no seed",
-        ),
-        (
-            {"estimator": Pipeline([("last", Constant())], memory="cache"), "param_distributions": {}},
-            InvalidValue,
-            "memory must be None",
-        ),
-        (
-            {"estimator": LogisticRegression(n_jobs=2), "param_distributions": {}},
-            InvalidValue,
-            "n_jobs must be None or 1",
-        ),
-        (
-            {"estimator": search(ledger=Ledger(Path(tempfile.mkdtemp()) / "own", budget=1)), "param_distributions": {}},
-            InvalidValue,
-            "ledger must not be a ledger",
-        ),
-        ({"estimator": Constant}, InvalidType, "estimator must be an estimator"),
-        ({"estimator": 3}, InvalidType, "estimator must be an estimator"),
-        ({"param_distributions": {"labels": [1]}}, InvalidValue, "must have parameters of the estimator, got labels"),
-        ({"param_distributions": {"label": []}}, InvalidValue, "label must have at least one value"),
-        ({"param_distributions": {"label": "ab"}}, InvalidType, "label must have a list"),
-        ({"param_distributions": {"label": 3}}, InvalidType, "label must have a list"),
-        ({"param_distributions": []}, InvalidType, "param_distributions must be a dict"),
-        ({"param_distributions": ["label"]}, InvalidType, "param_distributions must be a dict"),
-        ({"scoring": "roc_auc"}, InvalidType, "scoring must be None or a function"),
-        ({"epsilon": 0}, InvalidValue, "epsilon must be > 0"),
-        ({"score_epsilon": -1}, InvalidValue, "score_epsilon must be > 0"),
-        ({"delta": 1}, InvalidValue, "delta must be from 0 to below 1"),
-        ({"test_size": 1}, InvalidValue, "test_size must be between 0 and 1"),
-        ({"repeats": 10}, InvalidType, "a fixed number of runs is not private"),
+def of(model, **parameters):
+    """A search over other models, by default of no parameters."""
+    return {"estimator": model, "param_distributions": parameters}
+
+
+def over(*labels):
+    return {"param_distributions": {"label": list(labels)}}
+
+
+SEED = "must have no seed"
+WRONG = {
+    InvalidValue: [
+        ({"estimator": Constant(random_state=3)}, f"random_state {SEED}"),
+        (of(make_pipeline(Constant(random_state=3))), f"constant__random_state {SEED}"),
+        (of(Constant(), random_state=[1, 2]), f"random_state {SEED}"),
+        (over(Constant(random_state=1)), f"label__random_state {SEED}"),
+        ({"estimator": Constant(label=np.random.default_rng())}, f"label {SEED}"),
+        ({"estimator": Constant(label=[random.Random()])}, f"label {SEED}"),
+        (over(np.random.RandomState()), f"label {SEED}"),
+        (over([("last", Constant(random_state=1))]), f"label__random_state {SEED}"),
+        (of(Pipeline([("last", Constant())], memory="cache")), "memory must be None"),
+        (of(LogisticRegression(n_jobs=2)), "n_jobs must be None or 1"),
+        (of(search(ledger=Ledger(Path(tempfile.mkdtemp()) / "own", budget=1))), "ledger must not be a ledger"),
+        (of(Constant(), labels=[1]), "must have parameters of the estimator, got labels"),
+        (over(), "label must have at least one value"),
+        ({"epsilon": 0}, "epsilon must be > 0"),
+        ({"score_epsilon": -1}, "score_epsilon must be > 0"),
+        ({"delta": 1}, "delta must be from 0 to below 1"),
+        ({"test_size": 1}, "test_size must be between 0 and 1"),
     ],
-)
-def test_wrong_parameters_are_refused_and_not_charged(changed, error, words, tmp_path):
+    InvalidType: [
+        ({"estimator": Constant}, "estimator must be an estimator"),
+        ({"estimator": 3}, "estimator must be an estimator"),
+        (of(Constant(), label="ab"), "label must have a list"),
+        (of(Constant(), label=3), "label must have a list"),
+        ({"param_distributions": []}, "param_distributions must be a dict"),
+        ({"param_distributions": ["label"]}, "param_distributions must be a dict"),
+        ({"scoring": "roc_auc"}, "scoring must be None or a function"),
+        ({"repeats": 10}, "a fixed number of runs is not private"),
+    ],
+}
+
+
+@pytest.mark.parametrize("error", WRONG)
+def test_wrong_parameters_are_refused_and_not_charged(error, tmp_path):
     ledger = Ledger(tmp_path / "ledger", budget=10)
-    with pytest.raises(error, match=words):
-        search(ledger=ledger, **changed).fit(*people(20))
+    for changed, words in WRONG[error]:
+        with pytest.raises(error, match=words):
+            search(ledger=ledger, **changed).fit(*people(20))
+    features, y = people(20)
+    for given in ((features.tolist(), y), (features, y.tolist()), (features, tuple(y))):  # lists have no type
+        with pytest.raises(InvalidType, match="must be an array, data frame or sparse matrix, got"):
+            search(ledger=ledger).fit(*given)
     assert ledger.spent == 0
 
 
@@ -298,15 +279,6 @@ def test_a_seed_that_is_drawn_is_a_failure():
         search(param_distributions={"label": Seeded()}, repeats=geometric(mean=2)).fit(*people(20))
 
 
-def test_lists_have_no_type_and_are_refused(tmp_path):
-    features, y = people(20)
-    ledger = Ledger(tmp_path / "ledger", budget=10)
-    for given in ((features.tolist(), y), (features, y.tolist()), (features, tuple(y))):
-        with pytest.raises(InvalidType, match="must be an array, data frame or sparse matrix, got"):
-            search(ledger=ledger).fit(*given)
-    assert ledger.spent == 0
-
-
 class Echo(Constant):
     """Predicts the first feature of each row, in the form that a parameter names."""
 
@@ -353,6 +325,10 @@ def test_a_row_changes_only_its_own_score(form, labels_are):
         assert before.tolist() == [1] * 6
 
 
+def raising():
+    raise KeyError(SECRET)
+
+
 class Panic(BaseException):
     """Like the panics of libraries that are not written in Python: not an Exception."""
 
@@ -368,17 +344,19 @@ def interrupting():
         raise KeyboardInterrupt(SECRET)  # noqa: B904 - the context is what is tested
 
 
-def test_a_panic_is_a_failure_and_an_interrupt_carries_nothing():
-    with pytest.raises(RunFailed) as caught:
-        search(estimator=Constant(fail=panicking)).fit(*people(20))
+FAILURES = {raising: RunFailed, panicking: RunFailed, interrupting: KeyboardInterrupt}
+
+
+@pytest.mark.parametrize("fail", FAILURES)
+def test_a_failure_tells_nothing_and_stays_charged(fail, tmp_path, capsys):
+    ledger = Ledger(tmp_path / "ledger", budget=3)
+    with pytest.raises(FAILURES[fail]) as caught:
+        search(estimator=Constant(fail=fail), ledger=ledger).fit(*people(20))
+    assert ledger.spent > 0
+    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+    assert fail is interrupting or "made-up data" in str(caught.value)
     assert SECRET not in "".join(traceback.format_exception(caught.value))
-    with pytest.raises(KeyboardInterrupt) as stopped:
-        search(estimator=Constant(fail=interrupting)).fit(*people(20))
-    assert SECRET not in "".join(traceback.format_exception(stopped.value))
-    rows = np.arange(3)
-    one_panics = Sometimes([1, 1, 1])
-    one_panics.values[1] = type("Odd", (), {"__float__": lambda self: panicking()})()
-    assert units(one_panics, rows, WHOLE).tolist() == [1, 0, 1]
+    assert capsys.readouterr() == ("", "")
 
 
 def test_searches_in_threads_do_not_show_warnings_of_each_other():
@@ -418,6 +396,8 @@ class Sometimes:
 def test_a_row_that_fails_counts_as_zero_and_changes_no_other():
     rows = np.arange(5)
     good, bad = Sometimes([0, 1, 0.5, 1, 7]), Sometimes([0, 1, 0.5, SECRET, -7])
+    panics = type("Odd", (), {"__float__": lambda self: panicking()})()
+    assert units(Sometimes([1, 1, 1, panics, 1]), rows, WHOLE).tolist() == [1, 1, 1, 0, 1]
     assert units(good, rows, FINE).tolist() == [0, FINE, FINE // 2, FINE, FINE]
     assert units(bad, rows, FINE).tolist() == [0, FINE, FINE // 2, 0, 0]
     assert (good.calls, bad.calls) == (5, 5)

@@ -10,7 +10,7 @@ from typing import Any
 
 from dpselect import _show
 from dpselect._numbers import finite, float_above, shortest_text, shown
-from dpselect.audit.bound import noticeable_epsilon
+from dpselect.audit.events import noticeable_epsilon
 from dpselect.audit.outputs import json_of
 from dpselect.mechanisms.parameters import Claim
 

@@ -37,7 +37,7 @@ class Pair:
     """
 
     name: str
-    scores: Any
+    scores: Any  # or an input of another kind, of which nothing is known
     neighbour: Any
 
     def __repr__(self) -> str:
@@ -61,56 +61,36 @@ class Pair:
         return [b - a for a, b in zip(exact_scores(self.scores), exact_scores(self.neighbour), strict=True)]
 
 
-@dataclass(frozen=True, repr=False, eq=False)
-class InputPair:
-    name: str
-    both: tuple[Any, Any]
-
-    def __repr__(self) -> str:
-        return f"InputPair({self.name!r})"
-
-    def risers(self) -> list[frozenset[Hashable]]:
-        return []  # how the inputs differ is not known
-
-
-def checked_inputs(inputs: Any) -> list[InputPair]:
+def checked_inputs(inputs: Any) -> list[Pair]:
     """The pairs of inputs that the user gave: a list of tuples (data, neighbour), or a dict from names to tuples."""
     # A tuple of pairs is refused because it could also be one pair of inputs that are tuples.
     if not isinstance(inputs, (list, Mapping)):
         raise InvalidType(
             f"inputs must be a list of tuples (data, neighbour), or a dict of them by name, got {type(inputs).__name__}"
         )
-    named = inputs.items() if isinstance(inputs, Mapping) else ((f"pair {i}", p) for i, p in enumerate(inputs, start=1))
-    checked = [_input_pair(str(name), pair) for name, pair in named]
-    if not checked:
+    named = inputs if isinstance(inputs, Mapping) else {f"pair {i}": pair for i, pair in enumerate(inputs, start=1)}
+    for name, pair in named.items():
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise InvalidType(f"inputs: {str(name)!r} must be a tuple (data, neighbour), got {type(pair).__name__}")
+    if not named:
         raise InvalidValue("inputs must have at least one pair (data, neighbour)")
-    return checked
-
-
-def _input_pair(name: str, pair: Any) -> InputPair:
-    if not isinstance(pair, tuple) or len(pair) != 2:
-        raise InvalidType(f"inputs: {name!r} must be a tuple (data, neighbour), got {type(pair).__name__}")
-    return InputPair(name, pair)
+    return [Pair(str(name), *pair) for name, pair in named.items()]
 
 
 def checked_pairs(pairs: Iterable[Any], claim: Claim) -> list[Pair]:
     """The pairs that the user gave, each a `Pair` or (scores, neighbour); refuses vectors that are not neighbours."""
     if isinstance(pairs, (str, bytes, dict)) or not isinstance(pairs, Iterable):
         raise InvalidType(f"pairs must be a list of (scores, neighbour), got {type(pairs).__name__}")
-    checked = [_named(pair, number) for number, pair in enumerate(pairs, start=1)]
+    checked: list[Pair] = []
+    for number, pair in enumerate(pairs, start=1):
+        if not isinstance(pair, Pair) and not (isinstance(pair, (tuple, list)) and len(pair) == 2):
+            raise InvalidType(f"pairs: pair {number} must be (scores, neighbour), two vectors of scores")
+        checked.append(pair if isinstance(pair, Pair) else Pair(f"pair {number}", *pair))
     if not checked:
         raise InvalidValue("pairs must have at least one pair of score vectors")
     for pair in checked:
         _check(pair, claim)
     return checked
-
-
-def _named(pair: Any, number: int) -> Pair:
-    if isinstance(pair, Pair):
-        return pair
-    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-        raise InvalidType(f"pairs: pair {number} must be (scores, neighbour), two vectors of scores")
-    return Pair(f"pair {number}", *pair)
 
 
 def _check(pair: Pair, claim: Claim) -> None:
@@ -206,11 +186,9 @@ class _World:
 
     def pair(self, name: str, multiples: Sequence[float], moves: Sequence[int]) -> Pair:
         # Scores that are multiples of the unit, and a neighbour. Moves of -1 and 1 become 0 and 1 if monotonic.
-        scores, moved = np.array(multiples, float), self.moves(np.array(moves, float))
+        scores, moved = np.array(multiples, float), np.array(moves, float)
+        moved = (moved + 1) / 2 if self.monotonic else moved
         return Pair(name, scores * self.unit, (scores + moved) * self.unit)
-
-    def moves(self, moves: Any) -> Any:
-        return (moves + 1) / 2 if self.monotonic else moves
 
 
 def _floats(world: _World, longest: int) -> list[Pair]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import singledispatch
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,23 +34,14 @@ class Raised:
     name: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Typed:
-    # A value with its type, because Python calls values of different types equal.
+class Typed(NamedTuple):
+    """A value with its type, because Python calls values of different types equal."""
+
+    # As in all tuples, the same object is equal to itself, also pandas.NA, whose own comparison has no truth value.
 
     kind: type
     value: Any
     mark: str = ""  # "nan" or "negative zero", which `==` on the value does not show
-
-    def __eq__(self, other: object) -> bool:
-        # Whether all fields are equal, as in tuples: the same object is equal to itself, also pandas.NA. `pandas.NA ==
-        # pandas.NA` has no truth value, and the comparison that a dataclass has on Python 3.13 needs one.
-        if not isinstance(other, Typed):
-            return NotImplemented
-        return (self.kind, self.value, self.mark) == (other.kind, other.value, other.mark)
-
-    def __hash__(self) -> int:
-        return hash((self.kind, self.value, self.mark))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +102,7 @@ _FORMS: dict[Any, Callable[[Any], Hashable]] = {
     np.ndarray: lambda output: outcome_of(output.tolist()),
     Sequence: lambda output: tuple(map(outcome_of, output)),
     range: _leaf,
+    Raised: lambda raised: raised,
     Set: lambda output: frozenset(map(outcome_of, output)),
     Mapping: lambda output: _fields(output, output.items()),
 }
@@ -140,7 +132,7 @@ def features(outcome: Hashable, path: Path = ()) -> Iterator[tuple[Path, Hashabl
 
 def changed(outcome: Hashable, change: Callable[[Path, Hashable], Hashable], path: Path = ()) -> Hashable:
     """The outcome with each single value, and each set, replaced by `change(path, value)`."""
-    if isinstance(outcome, tuple) and outcome:
+    if type(outcome) is tuple and outcome:
         return tuple(changed(part, change, (*path, step)) for step, part in enumerate(outcome))
     if isinstance(outcome, Fields) and outcome.items:
         return Fields(outcome.kind, tuple((name, changed(part, change, (*path, name))) for name, part in outcome.items))
@@ -150,7 +142,7 @@ def changed(outcome: Hashable, change: Callable[[Path, Hashable], Hashable], pat
 def feature(outcome: Hashable, path: Path, default: Hashable) -> Hashable:
     """The part of an outcome to which a path leads, or the default."""
     for step in path:
-        if isinstance(outcome, tuple):
+        if type(outcome) is tuple:
             outcome = outcome[step] if isinstance(step, int) and step < len(outcome) else default
         else:
             outcome = dict(parts(outcome)).get(step, default)

@@ -861,9 +861,6 @@ def _engine(name: str, source: Any, keep: Any) -> Engine:
     if name not in _ENGINES:
         raise InvalidValue(f"engine must be one of {', '.join(_ENGINES)}, got {str(name)[:40]!r}")
     if name == "spark":
-        from dpselect.tables.spark.session import check_pyspark  # noqa: PLC0415 - engines are imported when used
-
-        check_pyspark()
         from dpselect.tables.spark.engine import SparkEngine  # noqa: PLC0415 - needs pyspark, an extra
 
         return SparkEngine(source)

@@ -31,7 +31,7 @@ from dpselect.accounting.repeats import Repeats, geometric
 from dpselect.errors import InvalidType, InvalidValue, MissingExtra, RunFailed
 from dpselect.ledger import Ledger
 from dpselect.selection.draws import Draws
-from dpselect.tuning.best import Tuned, tune
+from dpselect.tuning import Tuned, tune
 from dpselect.tuning.trials import (
     FINE,
     WHOLE,
@@ -288,7 +288,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         trained = best.result
         self.best_params_ = None if trained is None else trained.parameters
         self.best_estimator_ = None if trained is None else trained.model
-        self.noisy_count_ = None if trained is None else _in_people(trained.noisy_units, run.grid)
+        units = None if trained is None else trained.noisy_units
+        self.noisy_count_ = units if units is None or run.grid == WHOLE else units / run.grid
         self.guarantee_, self.ledger_id_, self.receipt_ = best.guarantee, best.ledger_id, best.receipt
         return self
 
@@ -402,7 +403,3 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         own = self.get_params(deep=False)
         ledger = own.pop("ledger")
         return type(self)(**{name: clone(value, safe=False) for name, value in own.items()}, ledger=ledger)
-
-
-def _in_people(units: int, grid: int) -> float:
-    return units if grid == WHOLE else units / grid

@@ -13,7 +13,7 @@ from pyspark import TaskContext
 
 import dpselect
 from dpselect.tables.spark import engine as spark_engine
-from dpselect.tables.spark import session as spark_session
+from dpselect.tables.spark import source as spark_source
 from dpselect.tables.spark.workers import SparkChooser
 from tests import spark
 from tests.statistical.goodness import assert_fits, assert_rejected
@@ -104,18 +104,12 @@ def test_nothing_random_is_sent_to_a_worker():
 
 # Workers whose Python cannot run dpselect: the table is refused when it is opened, and nothing is charged.
 
-# What the Python of the workers does first.
-STARTS = {
-    "no dpselect": "import sys; sys.modules['dpselect'] = None",
-    "no Arrow": "import sys; sys.modules['pyarrow'] = None",
-    "another version": "import dpselect; dpselect.__version__ = '0.0.7'",
-}
-# What the error says of the workers; "" where it depends on Spark.
-SAID = {
-    "no dpselect": "which has none that can be imported:",
-    "no Arrow": "",
-    "another version": "which has 0.0.7:",
-    "no Python": "",
+# What the Python of the workers does first, if there is one, and what the error says of it, if that depends on us.
+UNFIT = {
+    "no dpselect": ("import sys; sys.modules['dpselect'] = None", "which has none that can be imported:"),
+    "no Arrow": ("import sys; sys.modules['pyarrow'] = None", ""),
+    "another version": ("import dpselect; dpselect.__version__ = '0.0.7'", "which has 0.0.7:"),
+    "no Python": (None, ""),
 }
 
 
@@ -138,22 +132,20 @@ def rows_of_workers_with(python, monkeypatch):
     """A DataFrame whose session starts workers by this command, as PYSPARK_PYTHON had it when the session began."""
     session = spark.session()
     monkeypatch.setattr(session.sparkContext, "pythonExec", python)
-    monkeypatch.setattr(spark_session, "_checked", set())
+    monkeypatch.setattr(spark_source, "_checked", set())
     return session.createDataFrame([("a",)] * 300, "v string")
 
 
-@pytest.mark.parametrize("case", SAID)
+@pytest.mark.parametrize("case", UNFIT)
 def test_workers_without_dpselect_cost_nothing(case, tmp_path, ledger, monkeypatch):
-    python = python_that_starts_with(tmp_path / case, STARTS[case]) if case in STARTS else str(tmp_path / "nowhere")
+    start, said = UNFIT[case]
+    python = str(tmp_path / "nowhere") if start is None else python_that_starts_with(tmp_path / case, start)
     rows = rows_of_workers_with(python, monkeypatch)
-    error = dpselect.errors.MissingExtra if case in STARTS else dpselect.errors.EngineFailure
-    with pytest.raises(error) as caught:
+    with pytest.raises(dpselect.errors.EngineFailure if start is None else dpselect.errors.MissingExtra) as caught:
         dpselect.open_table(rows, engine="spark", ledger=ledger).mode("v", candidates=["a", "b"], epsilon="0.4")
-    message = str(caught.value)
-    assert f"needs dpselect {dpselect.__version__} in the Python of Spark's workers" in message
-    assert SAID[case] in message
-    for advice in ("PYSPARK_PYTHON", "packed environment", "docs/scale.md"):
-        assert advice in message
+    needed = f"needs dpselect {dpselect.__version__} in the Python of Spark's workers"
+    for words in (needed, said, "PYSPARK_PYTHON", "packed environment", "docs/scale.md"):
+        assert words in str(caught.value)
     assert ledger.spent == 0
 
 

@@ -20,9 +20,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
-from itertools import accumulate, groupby
-from operator import itemgetter
-from typing import Any, cast
+from itertools import accumulate
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -42,10 +41,9 @@ from dpselect.tables.duckdb.source import connect
 from dpselect.tables.duckdb.values import Form, different_values, keys_of, located
 from dpselect.tables.kinds import Column, Span
 from dpselect.tables.spark import queries
-from dpselect.tables.spark.candidates import FrameValues, frame_values
-from dpselect.tables.spark.session import check_workers
-from dpselect.tables.spark.source import rows_of
-from dpselect.tables.spark.workers import SUMMARY_SCHEMA, SparkChooser, SparkFinder, Summarizing
+from dpselect.tables.spark.queries import FrameValues, Keyed, Reading, frame_values
+from dpselect.tables.spark.source import check_workers, rows_of
+from dpselect.tables.spark.workers import SUMMARY_SCHEMA, SparkChooser, SparkFinder
 
 
 class SparkEngine:
@@ -78,12 +76,12 @@ class SparkEngine:
             scores = self.scores(column, candidates, individuals, method.max_values)
             is_peeled = mechanism.has_summary and method.selections is not None
             if is_peeled and method.selections == 1:
-                return [[label] for label in _selected(scores, cast("Summarizing", mechanism), {})]
+                return [[label] for label in _selected(scores, mechanism, {})]
             # Several jobs must use the same scores, and Spark should not count them again.
             kept = scores.persist()
             try:
                 if is_peeled:
-                    return _peeled(kept, method.rounds, cast("Summarizing", mechanism))
+                    return _peeled(kept, method.rounds, mechanism)
                 return _chosen_by_level(kept, method, mechanism)
             finally:
                 kept.unpersist()
@@ -94,13 +92,7 @@ class SparkEngine:
         return [[value(label) for label in chosen] for chosen in ordered]
 
     def counts_of_list(self, column: Column, candidates: Values, individuals: Individuals) -> Counts:
-        def count() -> pa.Table:
-            reading = queries.Reading.as_key(column, candidates.kind, "item")
-            found = queries.facts(self._rows, reading, column, individuals)
-            public = queries.public_keys(self._rows.spark, candidates, column, self._connection)
-            return queries.counts(found, public, individuals).toArrow()
-
-        found = counted(count)
+        found = counted(lambda: queries.counts(*self._found(column, candidates, individuals), individuals).toArrow())
         scores = np.zeros(len(candidates), np.int64)
         scores[found["label"].to_numpy()] = found["individuals"].to_numpy()
         return scores
@@ -109,21 +101,22 @@ class SparkEngine:
         self, column: Column, candidates: Values, individuals: Individuals, max_values: int | None = None
     ) -> DataFrame:
         """Return the number of individuals of every candidate (in every group): grp, label, individuals."""
-        reading = queries.Reading.as_key(column, candidates.kind, "item", all_present=candidates.other is not None)
-        found = queries.facts(self._rows, reading, column, individuals)
-        public = (
-            candidates.keyed
-            if isinstance(candidates, FrameValues)
-            else queries.public_keys(self._rows.spark, candidates, column, self._connection)
-        )
         limit = max_values if _is_limited(candidates, individuals, max_values) else None
+        found, public = self._found(column, candidates, individuals)
         return queries.scores(found, public, individuals, limit, candidates.other_label)
+
+    def _found(self, column: Column, candidates: Values, individuals: Individuals) -> tuple[DataFrame, Keyed]:
+        reading = Reading.as_key(column, candidates.kind, "item", all_present=candidates.other is not None)
+        found = queries.facts(self._rows, reading, column, individuals)
+        if isinstance(candidates, FrameValues):
+            return found, candidates.keyed
+        return found, queries.public_keys(self._rows.spark, candidates, column, self._connection)
 
     def places(
         self, column: Column, grid: Span, individuals: Individuals, max_rows: int | None = None
     ) -> Sequence[Places]:
         def count() -> pa.Table:
-            found = queries.facts(self._rows, queries.Reading.as_place(column, grid), column, individuals)
+            found = queries.facts(self._rows, Reading.as_place(column, grid), column, individuals)
             return queries.standing(found, individuals, max_rows).toArrow()
 
         found = counted(count).sort_by([("grp", "ascending"), ("item", "ascending")])
@@ -138,7 +131,7 @@ class SparkEngine:
         self, column: Column, domain: Domain | None, individuals: Individuals, max_values: int | None = None
     ) -> Iterator[Tally]:
         limit = None if individuals.person is None else max_values
-        found = queries.facts(self._rows, queries.Reading.as_value(column, domain), column, individuals)
+        found = queries.facts(self._rows, Reading.as_value(column, domain), column, individuals)
         kept = queries.tallied(found, individuals, limit).persist()
         groups = 1 if individuals.groups is None else len(individuals.groups)
         try:
@@ -157,22 +150,11 @@ class SparkTally:
         self._scores, self._form, self._groups = scores, form, groups
 
     def levels(self) -> list[Levels]:
-        found = queries.levels(self._scores).toArrow().sort_by([("grp", "ascending"), ("individuals", "ascending")])
-        levels = [Levels([], []) for _ in range(self._groups)]
-        for group, individuals, values in zip(*found.to_pydict().values(), strict=True):
-            levels[group].individuals.append(individuals)
-            levels[group].values.append(values)
-        return levels
+        found = _levels(self._scores)
+        return [found.get(group, Levels([], [])) for group in range(self._groups)]
 
     def values(self, wanted: Sequence[tuple[int, int, int]]) -> list[Any]:
-        """Return the values of these groups, counts and ranks. They are ranked as `queries.of_ranks` says."""
-        if not wanted:
-            return []
-        asked = [(group, turn, count, rank) for turn, (group, count, rank) in enumerate(wanted)]
-        found = queries.of_ranks(self._scores, asked).toArrow().sort_by("turn")
-        if found.num_rows != len(wanted):
-            raise EngineFailure("the rows changed while they were counted")
-        return list(map(self._form.kind.from_key, found["label"].to_pylist()))
+        return list(map(self._form.kind.from_key, _of_ranks(self._scores, wanted))) if wanted else []
 
     def unseen(self, group: int, values: Sequence[Any]) -> list[Any]:
         tried = keys_of(Values(self._form.kind, tuple(values)), self._form, connect())
@@ -200,7 +182,7 @@ def _is_limited(candidates: Values, individuals: Individuals, max_values: int | 
     return individuals.person is not None and max_values is not None and max_values < len(candidates)
 
 
-def _selected(scores: DataFrame, mechanism: Summarizing, taken: dict[int, list[Any]]) -> list[Any]:
+def _selected(scores: DataFrame, mechanism: Any, taken: dict[int, list[Any]]) -> list[Any]:
     # The selection is one job, whose result is drawn and used once.
     summaries = scores.mapInArrow(SparkChooser(mechanism, taken), SUMMARY_SCHEMA).toArrow()
     merged: dict[int, Summary] = {}
@@ -210,7 +192,7 @@ def _selected(scores: DataFrame, mechanism: Summarizing, taken: dict[int, list[A
     return [merged[group].result() for group in sorted(merged)]
 
 
-def _peeled(scores: DataFrame, k: int, mechanism: Summarizing) -> list[list[Any]]:
+def _peeled(scores: DataFrame, k: int, mechanism: Any) -> list[list[Any]]:
     taken: dict[int, list[Any]] = {}
     for _ in range(k):
         for group, label in enumerate(_selected(scores, mechanism, taken)):
@@ -220,21 +202,35 @@ def _peeled(scores: DataFrame, k: int, mechanism: Summarizing) -> list[list[Any]
 
 def _chosen_by_level(scores: DataFrame, method: Method, mechanism: MechanismBase) -> list[list[Any]]:
     # Only the different scores, and how many candidates have each, come here.
-    found = queries.levels(scores).toArrow().sort_by([("grp", "ascending"), ("individuals", "ascending")])
-    levels = groupby(zip(*found.to_pydict().values(), strict=True), key=itemgetter(0))
-    wanted: list[tuple[int, ...]] = []
-    for group, own in levels:
-        _, counts, numbers = zip(*own, strict=True)
-        ends = list(accumulate(numbers))
-        for turn, position in enumerate(method.chosen(mechanism, counts, numbers)):
+    wanted = []
+    for group, levels in sorted(_levels(scores).items()):
+        ends = list(accumulate(levels.values))
+        for position in method.chosen(mechanism, levels.individuals, levels.values):
             level = bisect_right(ends, position)
-            wanted.append((group, turn, counts[level], position - (ends[level] - numbers[level])))
+            wanted.append((group, levels.individuals[level], position - (ends[level] - levels.values[level])))
     labels: dict[int, list[Any]] = {}
-    for row in queries.of_ranks(scores, wanted).toArrow().sort_by("turn").to_pylist():
-        labels.setdefault(row["grp"], []).append(row["label"])
-    if sum(map(len, labels.values())) != len(wanted):
+    for (group, _, _), label in zip(wanted, _of_ranks(scores, wanted), strict=True):
+        labels.setdefault(group, []).append(label)
+    return list(labels.values())
+
+
+def _levels(scores: DataFrame) -> dict[int, Levels]:
+    found = queries.levels(scores).toArrow().sort_by([("grp", "ascending"), ("individuals", "ascending")])
+    levels: dict[int, Levels] = {}
+    for group, individuals, candidates in zip(*found.to_pydict().values(), strict=True):
+        own = levels.setdefault(group, Levels([], []))
+        own.individuals.append(individuals)
+        own.values.append(candidates)
+    return levels
+
+
+def _of_ranks(scores: DataFrame, wanted: Sequence[tuple[int, int, int]]) -> list[Any]:
+    # The labels of these groups, counts and ranks. They are ranked as `queries.of_ranks` says.
+    asked = [(group, turn, count, rank) for turn, (group, count, rank) in enumerate(wanted)]
+    found = queries.of_ranks(scores, asked).toArrow().sort_by("turn")
+    if found.num_rows != len(wanted):
         raise EngineFailure("the rows changed while they were counted")
-    return [labels[group] for group in sorted(labels)]
+    return list(found["label"].to_pylist())
 
 
 def _in_list_order(candidates: Values) -> Any:

@@ -1,28 +1,92 @@
-"""Sources of rows for Spark: Spark DataFrames, Parquet and CSV files, and anything that DuckDB can read here.
+"""The Spark session, and sources of rows: DataFrames, Parquet and CSV files, and anything that DuckDB can read here.
 
 Columns are described in DuckDB's types, so schemas, checks and errors are those of the other engine.
 """
 
-from collections.abc import Mapping, Sequence
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from pyspark.errors import PySparkException, PythonException
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql import types as spark
 
 from dpselect._validate import withheld
-from dpselect.errors import EngineFailure, InvalidType, InvalidValue
+from dpselect._version import __version__
+from dpselect.errors import EngineFailure, InvalidType, InvalidValue, MissingExtra
 from dpselect.tables.duckdb.files import CSVFiles, ParquetFiles, files_source, source_of
 from dpselect.tables.duckdb.source import Query, Source, connect, of_source, of_sums, read, schema
 from dpselect.tables.duckdb.values import column_of, identifier, is_wide
 from dpselect.tables.files import Listing, check_once, files_of
 from dpselect.tables.kinds import Column, Kind
-from dpselect.tables.spark.session import session
 from dpselect.tables.spark.workers import LineReader, ranges_of
+
+_NO_JAVA = (
+    "engine 'spark' could not start Spark, which needs Java 17 or newer: install it (Debian: apt install"
+    " openjdk-17-jre-headless) or point JAVA_HOME to it; or create a session for your cluster first"
+)
+_REMEDY = (
+    "before the session starts, point PYSPARK_PYTHON to a Python that has dpselect, pyspark, pandas and pyarrow"
+    " (on this machine: PYSPARK_PYTHON={python}), or ship a packed environment to a cluster (docs/scale.md, Workers)"
+)
+_PROBES = 4
+_checked: set[str] = set()
+
+
+def session() -> SparkSession:
+    """The active session, or a new one, which is local unless the environment names a cluster."""
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    # The workers of a local session run this Python, which has dpselect.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    shown = str(sys.stderr.isatty()).lower()
+    try:
+        return SparkSession.builder.config("spark.ui.showConsoleProgress", shown).getOrCreate()
+    except (PySparkException, OSError):
+        raise MissingExtra(_NO_JAVA) from None
+
+
+def check_workers(session: SparkSession) -> None:
+    """Raise an error if the workers' Python cannot run this dpselect. Found later, it would cost a charge."""
+
+    # An inner function is sent as code; a function of this module would be sent as a name in dpselect.
+    def version(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa  # noqa: PLC0415 - in the worker
+
+        try:
+            import dpselect.tables.spark.workers  # noqa: PLC0415 - needs pyspark, an extra
+
+            found = dpselect.__version__  # the worker's, not ours
+        except ImportError:
+            found = ""
+        for batch in batches:
+            yield pa.RecordBatch.from_pydict({"version": pa.array([found] * batch.num_rows, pa.string())})
+
+    # A Connect session has a name of its own; others belong to their application.
+    own = getattr(session, "session_id", None)
+    name = str(session.sparkContext.applicationId if own is None else own)
+    if name in _checked:
+        return
+    needed = f"engine 'spark' needs dpselect {__version__} in the Python of Spark's workers"
+    remedy = _REMEDY.format(python=sys.executable)
+    # One job without data runs per session. Because no data are read, Spark's own message may be shown.
+    try:
+        found = session.range(0, _PROBES, 1, _PROBES).mapInArrow(version, "version string").toArrow()
+    except PythonException as error:
+        raise MissingExtra(f"{needed}, which cannot run it: {remedy}") from error
+    except Exception as error:
+        raise EngineFailure(f"{needed}, but a first job without data failed there: {remedy}") from error
+    for other in set(found["version"].to_pylist()) - {__version__}:
+        raise MissingExtra(f"{needed}, which has {other or 'none that can be imported'}: {remedy}")
+    _checked.add(name)
+
 
 _BINARY = "UTF8_BINARY"
 _NANOSECONDS = ("TIMESTAMP_NS", "TIMESTAMPTZ_NS")
@@ -127,15 +191,15 @@ class LocalRows(Rows):
         columns = [self.columns[name] for name in names]
         if people and columns[-1].type in _NANOSECONDS:
             columns[-1] = column_of(columns[-1].name, "VARCHAR")
-        selected = ", ".join(f"{_sent(column)} AS c{i}" for i, column in enumerate(columns))
+        sent = [_sent(column) for column in columns]
+        selected = ", ".join(f"{expression} AS c{i}" for i, (expression, _) in enumerate(sent))
         cursor = self._connection.cursor()
 
         def selected_rows(rows: Query) -> pa.Table:
             return cursor.sql(f"SELECT {selected} FROM ({rows.text})", params=dict(rows.parameters)).to_arrow_table()
 
         rows = read(self._local, cursor, list(dict.fromkeys(names)), selected_rows)
-        fields = [spark.StructField(f"c{i}", _spark_type(column)) for i, column in enumerate(columns)]
-        return self.spark.createDataFrame(rows, spark.StructType(fields))
+        return self.spark.createDataFrame(rows, ", ".join(f"c{i} {type_}" for i, (_, type_) in enumerate(sent)))
 
 
 def rows_of(source: Any) -> Rows:
@@ -247,29 +311,25 @@ def _agreed(column: Column, read: Column | None) -> Column:
     return column
 
 
-def _sent(column: Column) -> str:
-    x = identifier(column.name)
+# How columns are sent to Spark: the type to which DuckDB casts their values, and the type in Spark.
+_SENT = {
+    Kind.BOOLEAN: ("BOOLEAN", "boolean"),
+    Kind.INTEGER: ("BIGINT", "bigint"),
+    Kind.TEXT: ("VARCHAR", "string"),
+    Kind.DATE: ("DATE", "date"),
+    Kind.TIMESTAMP: ("TIMESTAMP", "timestamp_ntz"),
+    Kind.ZONED: ("TIMESTAMPTZ", "timestamp"),
+}
+
+
+def _sent(column: Column) -> tuple[str, str]:
+    # A DuckDB expression, and its type in Spark.
     if column.kind is Kind.OTHER:
         raise InvalidType(f"column {column.name!r} has the type {column.type}, which cannot be sent to Spark")
-    targets = {Kind.TEXT: "VARCHAR", Kind.TIMESTAMP: "TIMESTAMP", Kind.ZONED: "TIMESTAMPTZ"}
-    if column.kind is Kind.INTEGER:
-        return f"TRY_CAST({x} AS {'DECIMAL(38,0)' if is_wide(column) else 'BIGINT'})"
-    return f"TRY_CAST({x} AS {targets[column.kind]})" if column.kind in targets else x
-
-
-def _spark_type(column: Column) -> spark.DataType:
-    if column.kind is Kind.DECIMAL or (column.kind is Kind.INTEGER and is_wide(column)):
-        return spark.DecimalType(column.precision or 38, column.digits)
     if column.kind is Kind.FLOAT:
-        return spark.FloatType() if column.type == "FLOAT" else spark.DoubleType()
-    return _TYPES[column.kind]
-
-
-_TYPES: dict[Kind, spark.DataType] = {
-    Kind.BOOLEAN: spark.BooleanType(),
-    Kind.INTEGER: spark.LongType(),
-    Kind.TEXT: spark.StringType(),
-    Kind.DATE: spark.DateType(),
-    Kind.TIMESTAMP: spark.TimestampNTZType(),
-    Kind.ZONED: spark.TimestampType(),
-}
+        here = there = "FLOAT" if column.type == "FLOAT" else "DOUBLE"
+    elif column.kind is Kind.DECIMAL or is_wide(column):
+        here = there = f"DECIMAL({column.precision or 38},{column.digits})"
+    else:
+        here, there = _SENT[column.kind]
+    return f"TRY_CAST({identifier(column.name)} AS {here})", there

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any, ClassVar
 
 import duckdb
 import numpy as np
@@ -37,14 +37,22 @@ def connect_in_worker() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _withheld(batches: Iterator[pa.RecordBatch], failure: str) -> Iterator[pa.RecordBatch]:
-    # An error does not quote the rows.
-    try:
-        yield from batches
-        return
-    except Exception:  # noqa: S110 - raised below, without a context
-        pass
-    raise EngineFailure(failure)
+class _Worker:
+    # What Spark calls with the batches of a partition.
+
+    failure: ClassVar[str]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Return the answer to the batches. An error does not quote the rows."""
+        try:
+            yield from self.answer(batches)
+            return
+        except Exception:  # noqa: S110 - raised below, without a context
+            pass
+        raise EngineFailure(self.failure)
+
+    def answer(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        raise NotImplementedError
 
 
 def decoded(table: pa.Table, connection: duckdb.DuckDBPyConnection) -> pa.Table:
@@ -55,9 +63,12 @@ def decoded(table: pa.Table, connection: duckdb.DuckDBPyConnection) -> pa.Table:
         return table
     connection.register(_BYTES, table.select(texts))
     selected = ", ".join(f"TRY(decode({identifier(name)})) AS {identifier(name)}" for name in texts)
-    found = connection.sql(f"SELECT {selected} FROM {_BYTES}").to_arrow_table()
+    return _replaced(table, connection.sql(f"SELECT {selected} FROM {_BYTES}").to_arrow_table())
+
+
+def _replaced(table: pa.Table, found: pa.Table) -> pa.Table:
     names = table.column_names
-    return pa.table([found[name] if name in texts else table[name] for name in names], names)
+    return pa.table([found[name] if name in found.column_names else table[name] for name in names], names)
 
 
 _RANGE = 32 * 2**20
@@ -90,20 +101,17 @@ def ranges_of(paths: Sequence[Path], size: int = _RANGE) -> list[Range]:
 
 
 @dataclass(frozen=True)
-class LineReader:
-    """Reads the wanted columns of the ranges with the given numbers. Runs on Spark's workers."""
+class LineReader(_Worker):
+    """Reads the wanted columns of the ranges with the given numbers."""
 
+    failure = "a file could not be read: check that every worker can reach it"
     ranges: tuple[Range, ...]
     delimiter: str
     names: tuple[str, ...]
     wanted: tuple[str, ...]
     folders: Mapping[str, Sequence[str | None]] = field(default_factory=dict, repr=False)  # a value for each file
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Return the rows."""
-        return _withheld(self._rows(batches), "a file could not be read: check that every worker can reach it")
-
-    def _rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def answer(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         connection = connect_in_worker()
         others = {key: f"folder{i}" for i, key in enumerate(self.folders)}
         query = rows_of("dpselect_lines", self.delimiter, self.names, self.wanted, others)
@@ -135,7 +143,7 @@ def lines_in(range_: Range) -> Iterator[list[bytes]]:
             *whole, rest = _LINE_END.split(rest + block)
             if not block:  # the last line of the file has no end
                 whole, rest = [rest], b""
-            started = map(_before_separator, _started(whole, position - len(rest), range_.stop))
+            started = (line.partition(_SEPARATOR)[0] for line in _started(whole, position - len(rest), range_.stop))
             yield [line for line in started if len(line) < LONGEST_LINE]
             if not block:
                 return
@@ -163,10 +171,6 @@ def _started(whole: list[bytes], position: int, stop: int | None) -> Iterator[by
     return (line for line in whole[:kept] if 0 < len(line) < LONGEST_READ)
 
 
-def _before_separator(line: bytes) -> bytes:
-    return line.partition(_SEPARATOR)[0]
-
-
 _OTHERS = ["person", "individuals"]  # what is passed through
 _SCORES = ["grp", "label", "individuals"]
 _BLOCK_OF_ROWS = 1 << 17
@@ -174,19 +178,16 @@ SUMMARY_SCHEMA = ", ".join(["grp bigint", *(f"{name} string" for name in COLUMNS
 
 
 @dataclass(frozen=True)
-class Reader:
+class Reader(_Worker):
     """Replaces columns by DuckDB expressions, and passes the other columns through."""
 
     # `typed` gives the columns the types that the expressions expect.
 
+    failure = "a worker could not read its rows"
     typed: Mapping[str, str]
     expressions: Mapping[str, str]
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Return the batches with the columns in order."""
-        return _withheld(self._read(batches), "a worker could not read its rows")
-
-    def _read(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def answer(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         connection = connect_in_worker()
         query = f"SELECT {_listed(self.expressions)} FROM (SELECT {_listed(self.typed)} FROM dpselect_batch)"
         for block in _gathered(batches, [*self.expressions, *_OTHERS], _BLOCK_OF_ROWS):
@@ -199,11 +200,6 @@ def _listed(expressions: Mapping[str, str]) -> str:
     return ", ".join(f"{expression} AS {name}" for name, expression in expressions.items())
 
 
-def _replaced(block: pa.Table, found: pa.Table) -> pa.Table:
-    names = block.column_names
-    return pa.table([found[name] if name in found.column_names else block[name] for name in names], names)
-
-
 def _gathered(batches: Iterator[pa.RecordBatch], columns: list[str], rows: int) -> Iterator[pa.Table]:
     # An empty batch may represent an empty partition.
     for block in gathered(batches, columns, rows):
@@ -211,33 +207,22 @@ def _gathered(batches: Iterator[pa.RecordBatch], columns: list[str], rows: int) 
             yield block
 
 
-class Summarizing(Protocol):
-    """A mechanism that has summaries."""
-
-    def summary(self, *, steady: bool = False) -> Summary:
-        """Return an empty summary."""
-        ...
-
-
 @dataclass(frozen=True)
-class SparkChooser:
+class SparkChooser(_Worker):
     """Reads the candidates of a partition, and returns one row per group: its summary."""
 
-    mechanism: Summarizing
+    failure = "a worker could not choose"
+    mechanism: Any  # one that has summaries
     taken: Mapping[int, list[Any]] = field(default_factory=dict)  # the labels already chosen, by group
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Return the summaries; nothing for a partition without candidates."""
-        return _withheld(self._summarized(batches), "a worker could not choose")
-
-    def _summarized(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def answer(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         summaries: dict[int, Summary] = {}
         for block in _gathered(batches, _SCORES, ROWS):
             for group, labels, scores in _by_group(block):
                 summary = summaries.setdefault(group, self.mechanism.summary(steady=True))
                 self._update(summary, group, labels, scores)
         rows = [{"grp": group, **summary._cells()} for group, summary in summaries.items()]
-        if rows:
+        if rows:  # a partition may have no candidates
             types = {"grp": pa.int64(), **dict.fromkeys(COLUMNS, pa.string())}
             yield pa.RecordBatch.from_pylist(rows, pa.schema(types))
 
@@ -260,15 +245,13 @@ def _by_group(block: pa.Table) -> Iterator[tuple[int, pa.ChunkedArray, pa.Chunke
 
 
 @dataclass(frozen=True)
-class SparkFinder:
+class SparkFinder(_Worker):
     """Flips a coin for each value of a partition, and returns the group and the label of those with heads."""
 
+    failure = "a worker could not choose"
     finding: Finding
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Return the values with heads."""
-        return _withheld(map(self._heads, batches), "a worker could not choose")
-
-    def _heads(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        heads = self.finding.found(batch["individuals"].to_numpy().astype(np.int64), Draws())
-        return batch.select(["grp", "label"]).filter(pa.array(heads))
+    def answer(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            heads = self.finding.found(batch["individuals"].to_numpy().astype(np.int64), Draws())
+            yield batch.select(["grp", "label"]).filter(pa.array(heads))

@@ -1,17 +1,23 @@
-"""Coarser views of an output, so that outputs that never repeat can be counted, and how they are learned.
+"""Events: which outputs may be likelier on one of two inputs, and what their counts prove about epsilon.
 
-A view gives each outcome a label, and an event is a set of labels. The label of a number is its bin, which includes its
-lower edge but not its upper one.
+A view gives each outcome a label, and an event is a set of labels. Views that are coarser than the outputs themselves
+are needed where outputs never repeat. The label of a number is its bin, which includes its lower edge but not its upper
+one.
 
 Some of the runs show which views may differ between two inputs (`learned_views`). These runs are not used for the test,
 so what is learned from them cannot bias the bound. The edges of bins are quantiles of the observed numbers. An edge
 that occurred more than once gets a bin of its own.
+
+**The bound** is that of Clopper & Pearson (1934). If f is epsilon-differentially private, Pr[f(q) in A] <= e**epsilon
+Pr[f(q') in A] for every event A. A lower bound on the first probability and an upper bound on the second, each wrong
+with probability at most doubt / 2, together bound epsilon from below; that bound is wrong with probability at most
+doubt. The event must not depend on the samples that test it, so it is chosen on other samples.
 """
 
 import math
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice, pairwise
@@ -19,7 +25,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import stats
 
+from dpselect._numbers import first_true
+from dpselect._types import Floats, Positions
 from dpselect.audit.outputs import Path, Raised, changed, feature, features, in_order, number_of, parts, text_of
 
 Label = Hashable
@@ -80,7 +89,7 @@ def coarse_view(grid: Grid, length: int | None = None) -> View:
     verb = "is" if length is None else "begins with"
 
     def label(outcome: Hashable) -> Label:
-        taken = outcome[:length] if isinstance(outcome, tuple) else outcome
+        taken = outcome[:length] if type(outcome) is tuple else outcome
         return changed(taken, lambda path, leaf: _binned(leaf, grid.get(path, ())))
 
     def value(path: Path, leaf: Label) -> str:
@@ -98,7 +107,7 @@ def coarse_view(grid: Grid, length: int | None = None) -> View:
 def item_view(item: Hashable) -> View:
     # Whether a tuple contains an item, at any position.
     return View(
-        lambda outcome: isinstance(outcome, tuple) and item in outcome,
+        lambda outcome: type(outcome) is tuple and item in outcome,
         lambda labels: f"the output {'contains' if True in labels else 'does not contain'} {text_of(item)}",
     )
 
@@ -221,7 +230,7 @@ def differing_parts(seen: Seen) -> Iterable[View]:
 def combinations(seen: Seen) -> Iterable[View]:
     """Whole outputs, and the beginnings of tuples, with coarse bins."""
     halves, eighths = seen.coarse_grid(_HALVES), seen.coarse_grid(_EIGHTHS)
-    lengths = (len(outcome) for side in seen.outcomes for outcome in side if isinstance(outcome, tuple))
+    lengths = (len(outcome) for side in seen.outcomes for outcome in side if type(outcome) is tuple)
     beginnings = range(1, min(max(lengths, default=0), _MOST_VIEWS + 1))
     return [coarse_view(grid) for grid in (halves, eighths) if grid] + [coarse_view(halves, n) for n in beginnings]
 
@@ -271,3 +280,105 @@ def learned_views(here: Counts, there: Counts, sorts: Iterable[Callable[[Seen], 
     seen = Seen(here, there)
     useful = sorts if len(seen.leaves) > 1 else [sort for sort in sorts if sort is differing_parts]
     return [WHOLE, *(view for sort in useful for view in sort(seen))]
+
+
+@dataclass(frozen=True)
+class Event:
+    """The outcomes that have one of these labels in a view, and whether they seem too likely on the neighbour."""
+
+    labels: frozenset[Hashable]
+    is_reversed: bool
+    view: View = WHOLE
+
+    def __str__(self) -> str:
+        return self.view.words(self.labels)
+
+
+@dataclass(frozen=True, repr=False)
+class Samples:
+    """How often each outcome occurred in the same number of trials on an input and on its neighbour."""
+
+    here: Counts
+    there: Counts
+    trials: int
+
+    def through(self, view: View) -> "Samples":
+        if view is WHOLE:
+            return self
+        here, there = (labelled(side.items(), view.label) for side in (self.here, self.there))
+        return Samples(here, there, self.trials)
+
+    def counts(self, outcomes: Sequence[Hashable]) -> tuple[Floats, Floats]:
+        here, there = (np.array([part[outcome] for outcome in outcomes], float) for part in (self.here, self.there))
+        return here, there
+
+    def hits(self, event: Event) -> tuple[int, int]:
+        """How often the event occurred: first on the input where it seems too likely, then on the other."""
+        seen = self.through(event.view).counts(list(event.labels))
+        here, there = (int(counts.sum()) for counts in seen)
+        return (there, here) if event.is_reversed else (here, there)
+
+    def bound(self, event: Event, doubt: float) -> float:
+        """The lower bound on epsilon that the event implies; -inf if it never occurred."""
+        return float(epsilon_bound(*self.hits(event), self.trials, doubt))
+
+
+def epsilon_bound(hits: Any, neighbour_hits: Any, trials: int, doubt: float) -> Floats:
+    # The log of a lower bound on one probability over an upper bound on the other; -inf without a hit.
+    hits, others = np.asarray(hits, np.float64), np.asarray(neighbour_hits, np.float64)
+    low = np.where(hits > 0, stats.beta.ppf(doubt / 2, np.maximum(hits, 1), trials - hits + 1), 0.0)
+    open_ends = np.maximum(trials - others, 1)
+    high = np.where(others < trials, stats.beta.isf(doubt / 2, others + 1, open_ends), 1.0)
+    with np.errstate(divide="ignore"):
+        return np.log(low) - np.log(high)
+
+
+def noticeable_epsilon(epsilon: float, trials: int, doubt: float) -> float:
+    """The true epsilon that would be flagged about half of the time; infinite if there are too few trials."""
+    # Suppose that an event has probability one half and occurs exactly as often as expected on both inputs. The result
+    # is the smallest epsilon for which its bound then exceeds the promised one. The bound falls as `neighbour_hits`
+    # grows.
+    hits = trials // 2
+    showing = first_true(lambda others: bool(epsilon_bound(hits, others, trials, doubt) <= epsilon), -1, hits + 1)
+    return math.log(hits / (showing - 1)) if showing > 1 else math.inf
+
+
+def chosen_event(
+    ranking: Samples,
+    choosing: Samples,
+    doubt: float,
+    suspects: Iterable[frozenset[Hashable]] = (),
+    views: Iterable[View] = (WHOLE,),
+) -> Event:
+    """The event with the largest bound on `choosing`, among the suspects and the events that `ranking` suggests."""
+    # Among events of a given size, the one that holds the labels with the largest ratios has the largest ratio. So
+    # `ranking` ranks the labels of each view. With many labels, the top of that ranking is partly luck, and `choosing`
+    # corrects for it. Suspects are events that were named without looking at any sample.
+    events: list[tuple[float, Event]] = []
+    for view in views:
+        ranked, seen = ranking.through(view), choosing.through(view)
+        for is_reversed in (False, True):
+            for labels, ends in _orders(ranked, seen, view, is_reversed):
+                likely, unlikely = map(np.cumsum, seen.counts(labels)[:: -1 if is_reversed else 1])
+                bounds = epsilon_bound(likely[ends], unlikely[ends], seen.trials, doubt)
+                best = int(np.argmax(bounds))
+                events.append((float(bounds[best]), Event(frozenset(labels[: ends[best] + 1]), is_reversed, view)))
+    named = [Event(suspect, is_reversed) for suspect in suspects for is_reversed in (False, True)]
+    events += [(choosing.bound(event, doubt), event) for event in named]
+    return max(events, key=lambda found: found[0])[1]
+
+
+def _orders(
+    ranking: Samples, choosing: Samples, view: View, is_reversed: bool
+) -> Iterator[tuple[list[Hashable], Positions]]:
+    # Orders of the labels of a view, and the ends of the beginnings that may be events. Bins from below and from above
+    # make half-lines. The other order is that of the ratios, where labels of equal ratio stay together.
+    bins: list[Hashable] = list(range(view.bins))
+    if bins:
+        yield from ((order, np.arange(view.bins)) for order in (bins, bins[::-1]))
+    labels = list({*ranking.here, *ranking.there, *choosing.here, *choosing.there})
+    here, there = (np.log(counts + 0.5) for counts in ranking.counts(labels))
+    ratios = there - here if is_reversed else here - there
+    order = np.argsort(-ratios, kind="stable")
+    ends = np.append(np.flatnonzero(np.diff(ratios[order])), len(labels) - 1)
+    yield [labels[i] for i in order.tolist()], ends
