@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpselect.research import procedures, studies
+from dpselect.research import datasets, procedures, studies
 from dpselect.research.datasets import VARIABLE
 from dpselect.research.procedures import Currency
 from dpselect.research.studies import winners
@@ -57,7 +57,7 @@ def test_bad_options_are_refused(run: Run, tmp_path: Path, options: tuple[str, .
 
 def test_the_methods_for_the_top_k_are_printed(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made_up = {"made up": np.random.default_rng(1).poisson(300, 64)}
-    monkeypatch.setattr(studies, "histograms", lambda _: made_up)
+    monkeypatch.setattr(datasets, "histograms", lambda _: made_up)
     monkeypatch.setattr(studies, "cases", lambda *_: [])
     monkeypatch.setattr(studies, "winners", lambda: winners([1.0], [1, 2], [Currency.PURE]))
     monkeypatch.setattr(studies, "KS", (2, 5))

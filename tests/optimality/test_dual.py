@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from dpselect.errors import InvalidType, InvalidValue, ProgramTooLarge
 from dpselect.optimality import THRESHOLD, certify, solve
-from dpselect.optimality.lattice import bounded_lattice, permute_and_flip, powers
-from dpselect.optimality.optimum import certificate, dual_solution
+from dpselect.optimality.lattice import bounded_lattice, certificate, dual_solution, permute_and_flip, powers
 
 SIZES = [(2, 6), (3, 4), (4, 4), (5, 4), (6, 4), (4, 8)]
 

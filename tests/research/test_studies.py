@@ -9,21 +9,31 @@ import numpy as np
 import pytest
 
 from dpselect import ExponentialMechanism, PermuteAndFlip, approximate
+from dpselect._show import tracked
+from dpselect.accounting.budget import rho_within
+from dpselect.analysis import top_k_error
 from dpselect.analysis.promises import promise
 from dpselect.errors import InvalidValue
-from dpselect.research import plotting, procedures, studies
+from dpselect.research import datasets, plotting, procedures, studies
 from dpselect.research.datasets import VARIABLE, histograms
 from dpselect.research.procedures import Currency, cases
 from dpselect.research.studies import (
     CANDIDATES,
+    MANY,
     NO_DIFFERENCE,
+    ONE,
+    ZCDP_PEEL,
     Mean,
     StudyComparison,
+    TopKCase,
     better,
-    draw_winners,
+    draw_top_k,
     mean_of,
     study,
     summaries,
+    top_k_cases,
+    top_k_summaries,
+    top_k_table,
     winners,
 )
 from tests.dpbench import FOLDER, needs_data
@@ -68,7 +78,7 @@ def test_summaries():
 def test_the_study(tmp_path, monkeypatch):
     """On a made-up histogram."""
     made_up = {"made up": np.random.default_rng(1).poisson(300, 64)}
-    monkeypatch.setattr(studies, "histograms", lambda _: made_up)
+    monkeypatch.setattr(datasets, "histograms", lambda _: made_up)
     monkeypatch.setattr(procedures, "BUDGETS", (0.1, 1.0))
     monkeypatch.setattr(procedures, "TOPS", (3,))
     monkeypatch.setattr(studies, "KS", (2, 5, 64))
@@ -146,7 +156,108 @@ def _largest(kind, rho):
     return low
 
 
-def test_the_figure_has_a_panel_for_each_currency():
-    table = winners([1.0], [1, 5], [Currency.PURE, Currency.ZCDP])
+# The methods for the top k.
+
+COUNTS = {name: np.random.default_rng(seed).poisson(30, 40) for seed, name in enumerate(("one", "two"))}
+FEW = {"small": np.array([90, 70, 70, 40, 20, 5])}  # so few that most errors are exact
+
+
+@pytest.fixture
+def few(monkeypatch):
+    monkeypatch.setattr(studies, "KS", (2, 5, 40))
+
+
+@pytest.fixture
+def top_k(few):
+    return top_k_cases(COUNTS, 20, np.random.default_rng(1), tracked)
+
+
+def test_every_method_has_every_case_that_leaves_a_choice(top_k):
+    """A method that does not depend on people has the same error for both kinds."""
+    assert len(top_k) == 2 * 2 * 2 * (5 + 3), "data sets, epsilons, k = 2 and 5, and methods"
+    assert {case.method for case in top_k if case.people == ONE} == set(studies.METHODS[:5])
+    assert {case.method for case in top_k if case.people == MANY} == {"margin", "one-shot", "peel"}
+    errors = {people: {} for people in (ONE, MANY)}
+    for case in top_k:
+        errors[case.people][case.data_set, case.epsilon, case.k, case.method] = case.error
+    shared = errors[ONE].keys() & errors[MANY].keys()
+    assert len(shared) == 2 * 2 * 2 * 2
+    assert all(errors[ONE][place] == errors[MANY][place] for place in shared)
+
+
+@pytest.mark.usefixtures("few")
+def test_errors_are_those_of_the_analysis():
+    found = top_k_cases(FEW, 20, np.random.default_rng(1), tracked)
+    exact = [case for case in found if case.exact]
+    assert {case.method for case in exact} == {"set", "one-shot", "peel", ZCDP_PEEL, "margin"}
+    for case in exact:
+        options = {"method": case.method, "epsilon": case.epsilon}
+        if case.method == ZCDP_PEEL:
+            rho = rho_within(Fraction(case.epsilon), Fraction(1, 10**6))
+            options = {"method": "peel", "mechanism": "exponential", "rho": float(rho)}
+        truth = top_k_error(FEW["small"], case.k, max_values=1, **options)
+        assert case.error == case.low == case.high == pytest.approx(truth.mean, rel=1e-6)
+
+
+def test_the_same_seed_gives_the_same_numbers(top_k):
+    assert top_k_cases(COUNTS, 20, np.random.default_rng(1), tracked) == top_k
+    assert top_k_cases(COUNTS, 20, np.random.default_rng(2), tracked) != top_k
+
+
+def test_the_table_has_all_numbers(top_k):
+    assert len(top_k_table(top_k).rows) == len(top_k)
+    assert all(0 <= case.low <= case.error <= case.high for case in top_k)
+
+
+def made_up(method, error, k=2):
+    return TopKCase(ONE, "data", 1.0, k, method, error, error, error, True)
+
+
+def test_summaries_of_methods_count_negligible_errors_as_equal():
+    listed = [made_up("set", 1e-9), made_up("peel", 5e-4), made_up("set", 2.0, 5), made_up("peel", 1.0, 5)]
+    by_set, by_peel = top_k_summaries(listed)
+    assert (by_set.method, by_set.cases, by_set.best) == ("set", 2, 1)
+    assert (by_peel.method, by_peel.cases, by_peel.best) == ("peel", 2, 2)
+    assert by_set.median_error == pytest.approx(1.0)
+    assert by_peel.median_error == pytest.approx(0.50025)
+    assert top_k_summaries([]) == ()
+
+
+def test_the_figure_of_the_methods(top_k):
     with plotting.settings():
-        assert len(draw_winners(table).axes) == 2
+        figure = draw_top_k(top_k)
+        content = plotting.image(figure, "png")
+    assert content.startswith(b"\x89PNG")
+    assert len(figure.axes) == 4 * 2, "kinds of people and epsilons, data sets"
+    [legend] = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == list(studies.METHODS)
+    first = figure.axes[0]
+    assert (first.get_title(), first.get_ylim()[0]) == ("one", 1e-3)
+    assert "one value a person" in first.get_ylabel()
+    drawn = {bars.get_label(): bars[0].get_xydata().tolist() for bars in first.containers}
+    for method in studies.METHODS[:5]:
+        own = [case for case in top_k if case.place[:3] == (ONE, "one", 0.1) and case.method == method]
+        assert drawn[method] == [[case.k, max(case.error, 1e-9)] for case in own]
+    assert plotting.image(draw_top_k(top_k), "png")[:100] == content[:100]
+
+
+def test_a_figure_of_errors_that_are_all_zero():
+    with plotting.settings():
+        figure = draw_top_k([made_up("set", 0.0), made_up("peel", 0.0)])
+    assert math.isfinite(figure.axes[0].get_ylim()[1])
+
+
+@needs_data
+def test_the_real_data(monkeypatch):
+    """One value a person, k = 20, epsilon 0.1: peeling is hundreds of people short, and the set is less than two."""
+    monkeypatch.setattr(studies, "KS", (20,))
+    counts = {"HEPTH": histograms(FOLDER)["HEPTH"]}
+    found = {
+        case.method: case.error
+        for case in top_k_cases(counts, 20, np.random.default_rng(1), tracked)
+        if (case.people, case.epsilon, case.k) == (ONE, 0.1, 20)
+    }
+    assert found["set"] < 2
+    assert found["noisy-counts"] < 2
+    assert found[ZCDP_PEEL] < found["one-shot"]
+    assert 100 < found["one-shot"] < found["peel"] * 1.2
