@@ -20,23 +20,6 @@ from dpselect.optimality import THRESHOLD, certify, pareto_ratios
 from dpselect.optimality.lattice import bounded_lattice, permute_and_flip, powers
 from dpselect.research import figures
 from dpselect.research.datasets import TASKS, Experiment, Material
-from dpselect.research.figures import (
-    BY_CANDIDATES,
-    BY_DEPTH,
-    ERROR,
-    ERROR_BY_P,
-    ERROR_BY_P_CANDIDATES,
-    LATTICES,
-    LOWER,
-    NOISY_MAX_BY_GAP,
-    RATIO_BY_P,
-    RATIO_BY_P_CANDIDATES,
-    UPPER,
-    WORST_CASE_BY_N,
-    bar_table,
-    error_table,
-    ratio,
-)
 from dpselect.research.plotting import EXPONENTIAL, FLIP, NOISY_MAX
 
 NO_DATA = "needs the data"
@@ -149,7 +132,7 @@ def _dominance(_: Material) -> Found:
 
 
 def _errors_by_p(material: Material) -> dict[str, dict[float, float]]:
-    return ERROR_BY_P.table(material).curves("mechanism", "p", "expected_error")
+    return figures.ERROR_BY_P.table(material).curves("mechanism", "p", "expected_error")
 
 
 @_claim("Section 4.1, Figure 1 (a)", "< 1")
@@ -160,14 +143,14 @@ def _lower(material: Material) -> Found:
     return f"largest error relative to the exponential mechanism's {largest:.6f}", largest < 1
 
 
-@_claim("Section 4.1, Figure 1 (a)", f"near 1/{ERROR_BY_P_CANDIDATES}")
+@_claim("Section 4.1, Figure 1 (a)", f"near 1/{figures.ERROR_BY_P_CANDIDATES}")
 def _in_the_middle(material: Material) -> Found:
     """The maximum error occurs in the middle, near p = 1/n, for n = 3.
 
     Counted as near: within a factor of two.
     """
     tops = {name: max(error, key=lambda p: error[p]) for name, error in _errors_by_p(material).items()}
-    return listed(tops, 3), all(0.5 < p * ERROR_BY_P_CANDIDATES < 2 for p in tops.values())
+    return listed(tops, 3), all(0.5 < p * figures.ERROR_BY_P_CANDIDATES < 2 for p in tops.values())
 
 
 @_claim("Section 4.1, Figure 1 (b)", "1 to 2")
@@ -176,7 +159,7 @@ def _between_one_and_two(material: Material) -> Found:
 
     That it is below two for all scores is proven in docs/theory.md; the paper leaves it open.
     """
-    curves = RATIO_BY_P.table(material).curves("n", "p", "ratio")
+    curves = figures.RATIO_BY_P.table(material).curves("n", "p", "ratio")
     ratios = [value for curve in curves.values() for p, value in curve.items() if p < 1]
     return f"{min(ratios):.6f} to {max(ratios):.6f}", min(ratios) >= 1 - _ROUNDING and max(ratios) < 2
 
@@ -187,14 +170,14 @@ def _towards_two(_: Material) -> Found:
 
     At p = 1e-9.
     """
-    limits = {f"n = {n:,}": ratio(1e-9, n) for n in RATIO_BY_P_CANDIDATES}
+    limits = {f"n = {n:,}": figures.ratio(1e-9, n) for n in figures.RATIO_BY_P_CANDIDATES}
     return listed(limits, 7), all(2 - 1e-5 < value < 2 for value in limits.values())
 
 
 @_claim("Section 4.1, Figure 1 (b)", "decreases")
 def _needed_p(material: Material) -> Found:
     """The p that a fixed ratio needs decreases with n."""
-    curves = RATIO_BY_P.table(material).curves("n", "p", "ratio")
+    curves = figures.RATIO_BY_P.table(material).curves("n", "p", "ratio")
     needed = {f"n = {n:,}": max(p for p, value in curve.items() if value >= 1.5) for n, curve in curves.items()}
     return "for a ratio of 1.5, " + listed(needed, 3), _falls(needed)
 
@@ -202,20 +185,20 @@ def _needed_p(material: Material) -> Found:
 @_claim("Section 4.1, Figure 1 (b)", "1")
 def _towards_one(_: Material) -> Found:
     """The ratio converges to one for every p > 0 as n goes to infinity."""
-    many = {f"n = {n:,}": ratio(0.1, n) for n in (10, 1000, 10**5, 10**7)}
+    many = {f"n = {n:,}": figures.ratio(0.1, n) for n in (10, 1000, 10**5, 10**7)}
     return "at p = 0.1, " + listed(many, 8), _falls(many) and many["n = 10,000,000"] < 1 + 1e-5
 
 
 def _worst_cases(material: Material) -> dict[str, dict[int, float]]:
-    return WORST_CASE_BY_N.table(material).curves("curve", "n", "expected_error")
+    return figures.WORST_CASE_BY_N.table(material).curves("curve", "n", "expected_error")
 
 
 @_claim("Proposition 5, Figure 1 (c)", "<= 4")
 def _factor_of_four(material: Material) -> Found:
     """The upper bounds are within a factor of four of the worst cases."""
     curves = _worst_cases(material)
-    flip, exponential, upper = curves[FLIP], curves[EXPONENTIAL], curves[UPPER]
-    inside = all(curves[LOWER][n] <= flip[n] <= exponential[n] <= upper[n] for n in flip)
+    flip, exponential, upper = curves[FLIP], curves[EXPONENTIAL], curves[figures.UPPER]
+    inside = all(curves[figures.LOWER][n] <= flip[n] <= exponential[n] <= upper[n] for n in flip)
     ends = {f"n = {n:,}": upper[n] / flip[n] for n in (min(flip), max(flip))}
     holds = inside and max(upper[n] / flip[n] for n in flip) <= 4
     return "upper bound over permute-and-flip's worst case, " + listed(ends), holds
@@ -233,7 +216,7 @@ def _largest_at_two(material: Material) -> Found:
 
 def _errors_by_gap(material: Material) -> dict[str, dict[float, float]]:
     # The errors of each mechanism by the gap c, where it is not zero.
-    curves = NOISY_MAX_BY_GAP.table(material).curves("mechanism", "c", "expected_error")
+    curves = figures.NOISY_MAX_BY_GAP.table(material).curves("mechanism", "c", "expected_error")
     return {name: {c: error for c, error in curve.items() if c < 0} for name, curve in curves.items()}
 
 
@@ -262,7 +245,7 @@ def _curve(material: Material, size: tuple[int, int], mechanism: str = "permute_
 
 
 def _points(material: Material) -> list[tuple[float, float]]:
-    return [point for size in LATTICES for point in _curve(material, size).items()]
+    return [point for size in figures.LATTICES for point in _curve(material, size).items()]
 
 
 @_claim("Proposition 6", "no improvement")
@@ -284,7 +267,7 @@ def _threshold(_: Material) -> Found:
 @_claim("Theorem 3, its proof", "holds")
 def _proof(_: Material) -> Found:
     """The dual solution is feasible, obeys the finer bounds and has the value of permute-and-flip."""
-    proofs = [certify(n, k, _ODDS) for n, k in LATTICES]
+    proofs = [certify(n, k, _ODDS) for n, k in figures.LATTICES]
     exact = [one.proves_optimality and one.finer_bounds and one.value == one.permute_and_flip for one in proofs]
     remark = f"In rational arithmetic with exp(-ε) = {_ODDS}; no solver is used."
     return f"holds exactly on {sum(exact)} of {len(exact)} lattices", all(exact), remark
@@ -312,7 +295,7 @@ def _grows_with_k(material: Material) -> Found:
 
     Largest ratio over ε, n = 4.
     """
-    largest = {f"k = {size[1]}": max(_curve(material, size).values()) for size in BY_DEPTH}
+    largest = {f"k = {size[1]}": max(_curve(material, size).values()) for size in figures.BY_DEPTH}
     return listed(largest, 5), all(np.diff(list(largest.values())) > 0)
 
 
@@ -322,7 +305,7 @@ def _hardly_depends_on_n(material: Material) -> Found:
 
     Largest ratio over ε, k = 4. Counted as not strong: they differ by less than 0.005.
     """
-    largest = {f"n = {size[0]}": max(_curve(material, size).values()) for size in BY_CANDIDATES}
+    largest = {f"n = {size[0]}": max(_curve(material, size).values()) for size in figures.BY_CANDIDATES}
     return listed(largest, 5), max(largest.values()) - min(largest.values()) < 0.005
 
 
@@ -332,7 +315,7 @@ def _exponential_towards_two(material: Material) -> Found:
 
     Counted as approaching: rising in ε and in k, and above 1.9 for k = 8.
     """
-    curves = {f"k = {size[1]}": list(_curve(material, size, "exponential").values()) for size in BY_DEPTH}
+    curves = {f"k = {size[1]}": list(_curve(material, size, "exponential").values()) for size in figures.BY_DEPTH}
     ends = {name: curve[-1] for name, curve in curves.items()}
     rising = all(np.diff(curve).min() > -_SOLVER for curve in curves.values())
     holds = rising and all(np.diff(list(ends.values())) > 0) and 1.9 < ends["k = 8"] < 2
@@ -346,8 +329,8 @@ def _one_at_zero(material: Material) -> Found:
     The largest over all lattices.
     """
     first = material.epsilons[0]
-    flip = max(_curve(material, size)[first] for size in LATTICES)
-    exponential = max(_curve(material, size, "exponential")[first] for size in LATTICES)
+    flip = max(_curve(material, size)[first] for size in figures.LATTICES)
+    exponential = max(_curve(material, size, "exponential")[first] for size in figures.LATTICES)
     ours = f"at ε = {first:g}, permute-and-flip {flip:.6f}, exponential mechanism {exponential:.4f}"
     return ours, flip < 1.0001 and exponential < 1.01
 
@@ -402,7 +385,7 @@ def _number(printed: Printed, name: str, figure: Callable[[Experiment, float], f
 
 
 def _range(experiment: Experiment) -> Found:
-    epsilons = error_table([experiment]).column("epsilon")
+    epsilons = figures.error_table([experiment]).column("epsilon")
     low, high = (experiment.ratio(end) for end in (min(epsilons), max(epsilons)))
     ends = {f"ε = {min(epsilons):.3g}": low, f"ε = {max(epsilons):.3g}": high}
     return listed(ends), low < 1.1 and _CLOSE < high < 2
@@ -414,9 +397,9 @@ CLAIMS += [row for printed in PRINTED for row in hepth_claims(printed)]
 @_claim("Section 6, Figure 3 (c)", "close to 2", needs_data=True)
 def _close_to_two(material: Material) -> Found:
     """Where the exponential mechanism's error is 50, the improvement is close to two on all data sets (median)."""
-    table = bar_table(material.of("median")).where(mechanism=FLIP)
+    table = figures.bar_table(material.of("median")).where(mechanism=FLIP)
     errors = zip(table.column("data_set"), table.column("expected_error"), strict=True)
-    improvements = {name: ERROR / error for name, error in errors}
+    improvements = {name: figures.ERROR / error for name, error in errors}
     short = ", ".join(name for name, factor in improvements.items() if factor < _CLOSE)
     remark = f"Counted as close: at least {_CLOSE}." + (f" Not so on {short}." if short else "")
     return listed(improvements), not short, remark
@@ -428,7 +411,7 @@ def _never_above(material: Material) -> Found:
 
     docs/theory.md proves it for all scores.
     """
-    tables = [error_table([experiment]) for experiment in material.of(*TASKS)]
+    tables = [figures.error_table([experiment]) for experiment in material.of(*TASKS)]
     curves = [table.curves("mechanism", "epsilon", "expected_error") for table in tables]
     ratios = [error / curve[FLIP][epsilon] for curve in curves for epsilon, error in curve[EXPONENTIAL].items()]
     return f"largest {max(ratios):.6f} of {len(ratios)}", max(ratios) < 2

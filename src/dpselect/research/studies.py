@@ -83,14 +83,13 @@ def mean_of(errors: Floats) -> Mean:
 
 def better(flip: Floats, soft: Floats) -> str:
     """The mechanism with the smaller mean, if the interval of the difference excludes zero."""
-    parts = [float(errors.var(ddof=1)) / errors.size for errors in (flip, soft)]
-    difference, variance = float(soft.mean() - flip.mean()), sum(parts)
-    if not variance:
-        return NO_DIFFERENCE if not difference else FLIP if difference > 0 else EXPONENTIAL
-    freedom = variance**2 / sum(part**2 / (errors.size - 1) for part, errors in zip(parts, (flip, soft), strict=True))
-    if abs(difference) <= stats.t.ppf((1 + LEVEL) / 2, freedom) * math.sqrt(variance):
-        return NO_DIFFERENCE
-    return FLIP if difference > 0 else EXPONENTIAL
+    difference, spreads = float(soft.mean() - flip.mean()), (float(flip.std(ddof=1)), float(soft.std(ddof=1)))
+    if any(spreads):
+        samples = (flip.mean(), spreads[0], flip.size, soft.mean(), spreads[1], soft.size)
+        seen = stats.ttest_ind_from_stats(*samples, equal_var=False).pvalue < 1 - LEVEL
+    else:
+        seen = difference != 0
+    return NO_DIFFERENCE if not seen else FLIP if difference > 0 else EXPONENTIAL
 
 
 # What a comparison has of each mechanism that is compared.
