@@ -215,11 +215,6 @@ def table(numbers: Any) -> Numbers:
     return np.array(listed, dtype=object if isinstance(listed[0], Fraction) else np.float64)
 
 
-def class_sums(lattice: Lattice, values: Numbers) -> Numbers:
-    sums: Numbers = np.add.reduceat(values, lattice.first)
-    return sums
-
-
 def permute_and_flip(lattice: Lattice, odds: Odds) -> Numbers:
     """The share of each variable, by the recurrence: from the class where all are best downwards."""
     # A share is a probability over odds**step. Below the best it is that of the candidate after it rises to the best.
@@ -236,15 +231,9 @@ def permute_and_flip(lattice: Lattice, odds: Odds) -> Numbers:
 
 def exponential(lattice: Lattice, odds: Odds) -> Numbers:
     """The share of each variable under the exponential mechanism: the same for all of a class."""
-    totals = class_sums(lattice, lattice.multiplicity * powers(lattice, odds))
+    totals = np.add.reduceat(lattice.multiplicity * powers(lattice, odds), lattice.first)
     shares: Numbers = (1 / totals)[lattice.class_of]
     return shares
-
-
-def costs(lattice: Lattice) -> Numbers:
-    """What one unit of each variable adds to the sum of expected errors over all vectors, at sensitivity one."""
-    cost: Numbers = lattice.orderings[lattice.class_of] * lattice.multiplicity * 2 * lattice.step
-    return cost
 
 
 THRESHOLD = math.log((3 + math.sqrt(5)) / 2)
@@ -308,19 +297,15 @@ def certify(n: int, k: int, odds: Any, *, most_variables: int = MOST_VARIABLES) 
     (True, True, True)
     """
     if isinstance(odds, str):
-        odds = _read(odds)
+        try:
+            odds = rational_from_text(odds)
+        except (TypeError, ValueError):
+            raise InvalidValue("odds must be a number: give a string such as '1/3'") from None
     if not isinstance(odds, Fraction):
         raise InvalidType("odds must be a Fraction or a string such as '1/3': floats are not exact")
     if not 0 < odds < 1:
         raise InvalidValue("odds must be between 0 and 1: it is exp(-epsilon)")
     return certificate(bounded_lattice(*checked_size(n, k, most_variables)), odds)
-
-
-def _read(text: str) -> Fraction:
-    try:
-        return rational_from_text(text)
-    except (TypeError, ValueError):
-        raise InvalidValue("odds must be a number: give a string such as '1/3'") from None
 
 
 def certificate(lattice: Lattice, odds: Odds) -> Certificate:
@@ -335,12 +320,13 @@ def certificate(lattice: Lattice, odds: Odds) -> Certificate:
         and ((dual - error)[below] <= 2 * lattice.step[below]).all()
     )
     least = np.argmin((dual - error)[below])
+    cost = lattice.orderings[lattice.class_of] * lattice.multiplicity * 2 * lattice.step  # at sensitivity one
     return Certificate(
         lattice.n,
         lattice.k,
         odds,
         value=_plain(-(lattice.orderings * lattice.zeros * dual[best]).sum()),
-        permute_and_flip=_plain((costs(lattice) * powers(lattice, odds) * permute_and_flip(lattice, odds)).sum()),
+        permute_and_flip=_plain((cost * powers(lattice, odds) * permute_and_flip(lattice, odds)).sum()),
         smallest=_plain(dual[below][least]),
         rounding=float(error[below][least]),
         finer_bounds=bool(finer),

@@ -406,7 +406,9 @@ def solve(  # noqa: PLR0913 - most are rarely used, and keywords
     1.04483
     """
     size = checked_size(n, k, most_variables)
-    finer = _checked_steps(steps, *size, most_variables)
+    if (finer := _validate.count(steps=steps)) < 1:
+        raise InvalidValue("steps must be >= 1: it is the number of steps to 2 sensitivity")
+    checked_size(size[0], size[1] * finer, most_variables)
     value = float_near(_validate.exact_positive(epsilon=epsilon))
     wanted, witness = _validate.boolean(relaxed=relaxed), _validate.boolean(always_solve=always_solve)
     largest, whole = _validate.boolean(worst_case=worst_case), _validate.boolean(regular=regular)
@@ -419,14 +421,6 @@ def solve(  # noqa: PLR0913 - most are rarely used, and keywords
     if value > LARGEST_EPSILON:
         raise InvalidValue(f"epsilon must be at most {LARGEST_EPSILON}: larger ones give errors of zero in floats")
     return optimum(regular_program(*size, finer), value, weights=weights, worst_case=largest)
-
-
-def _checked_steps(steps: int, n: int, k: int, most_variables: int) -> int:
-    count = _validate.count(steps=steps)
-    if count < 1:
-        raise InvalidValue("steps must be >= 1: it is the number of steps to 2 sensitivity")
-    checked_size(n, k * count, most_variables)
-    return count
 
 
 def optimum(

@@ -8,7 +8,7 @@ error of one; bars show both mechanisms at the epsilon where the exponential mec
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
@@ -25,8 +25,8 @@ from dpselect.research.plotting import (
     COLOURS,
     EXPONENTIAL,
     NOISY_MAX,
+    Curves,
     NumberTable,
-    draw_lines,
     of_bar,
     of_mechanism,
     of_number,
@@ -105,25 +105,6 @@ def noisy_max_by_gap_table(_: Material) -> NumberTable:
     return NumberTable(("mechanism", "c", "expected_error"), rows)
 
 
-@dataclass(frozen=True)
-class Curves:
-    """Draws one line for each label, by default a mechanism, which may start at the origin."""
-
-    label: str
-    x: str
-    y: str
-    settings: Mapping[str, Any]  # of the axes
-    style: Callable[[int, Any], dict[str, Any]] = lambda _, title: of_mechanism(title)
-    start: tuple[float, ...] = ()
-    legend: str = "best"
-
-    def __call__(self, figure: Any, table: NumberTable) -> None:
-        axes = figure.subplots()
-        draw_lines(axes, table, self.label, self.x, self.y, self.style, self.start)
-        axes.set(**self.settings)
-        axes.legend(loc=self.legend)
-
-
 def _numbered(symbol: str) -> Callable[[int, Any], dict[str, Any]]:
     return lambda number, value: {"label": f"${symbol}$ = {value:,}", **of_number(number)}
 
@@ -189,7 +170,7 @@ def error_table(experiments: Iterable[Experiment]) -> NumberTable:
 
 
 def _draw_errors(axes: Any, table: NumberTable) -> None:
-    draw_lines(axes, table, "mechanism", "epsilon", "expected_error")
+    Curves("mechanism", "epsilon", "expected_error").lines(axes, table)
     axes.set(yscale="log", xlim=(0, max(table.column("epsilon"))), ylim=(1, None))
     axes.locator_params(axis="x", nbins=4, steps=[1, 2, 5, 10])
     axes.xaxis.set_major_formatter(lambda epsilon, _: f"{epsilon:g}")

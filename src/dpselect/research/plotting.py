@@ -5,8 +5,8 @@ figures, chosen by its position among the mechanisms, and is labelled with its t
 """
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -77,18 +77,27 @@ def of_bar(title: str) -> dict[str, Any]:
     return {"color": COLOURS[number], "hatch": HATCHES[number], "edgecolor": "white", "label": title}
 
 
-def draw_lines(  # noqa: PLR0913, PLR0917 - a table, three of its columns, and their look
-    axes: Any,
-    table: "NumberTable",
-    label: str,
-    x: str,
-    y: str,
-    style: Callable[[int, Any], dict[str, Any]] = lambda _, title: of_mechanism(title),
-    start: tuple[float, ...] = (),
-) -> None:
-    """Draw one line for each label, by default a mechanism, which may start at the origin."""
-    for number, (value, xs, ys) in enumerate(table.series(label, x, y)):
-        axes.plot([*start, *xs], [*start, *ys], **{"label": value, **style(number, value)})
+@dataclass(frozen=True)
+class Curves:
+    """Draws one line for each label, by default a mechanism, which may start at the origin."""
+
+    label: str
+    x: str
+    y: str
+    settings: Mapping[str, Any] = field(default_factory=dict)  # of the axes
+    style: Callable[[int, Any], dict[str, Any]] = lambda _, title: of_mechanism(title)
+    start: tuple[float, ...] = ()
+    legend: str = "best"
+
+    def lines(self, axes: Any, table: "NumberTable") -> None:
+        for number, (value, xs, ys) in enumerate(table.series(self.label, self.x, self.y)):
+            axes.plot([*self.start, *xs], [*self.start, *ys], **{"label": value, **self.style(number, value)})
+
+    def __call__(self, figure: Any, table: "NumberTable") -> None:
+        axes = figure.subplots()
+        self.lines(axes, table)
+        axes.set(**self.settings)
+        axes.legend(loc=self.legend)
 
 
 def draw_means(axes: Any, points: list[tuple[float, float, float, float]], **style: Any) -> None:

@@ -40,7 +40,7 @@ from dpselect.mechanisms import ExponentialMechanism, PermuteAndFlip
 from dpselect.questions.top_k_error import LEVEL, half_width
 from dpselect.research import plotting
 from dpselect.research.datasets import available
-from dpselect.research.plotting import NumberTable, Watch, draw_lines, draw_means, make_folder, write_figure, write_file
+from dpselect.research.plotting import Curves, NumberTable, Watch, draw_means, make_folder, write_figure, write_file
 from dpselect.research.procedures import COMPARED, DELTA, Case, Currency, cases, plan
 
 FLIP, EXPONENTIAL = PermuteAndFlip.name, ExponentialMechanism.name
@@ -181,15 +181,12 @@ def draw_winners(table: NumberTable) -> Any:
     currencies = list(dict.fromkeys(table.column("currency")))
     figure = plotting.blank_figure(2.8 * len(currencies) + 0.6, 2.9)
     panels = figure.subplots(1, len(currencies), sharey=True, squeeze=False)[0]
+    style = {"marker": "o", "markersize": 3}
+    budgets = Curves(
+        *("budget", "selections", "ratio"), style=lambda _, one: {**style, "label": f"total $\\epsilon$ = {one:g}"}
+    )
     for axes, currency in zip(panels, currencies, strict=True):
-        draw_lines(
-            axes,
-            table.where(currency=currency),
-            "budget",
-            "selections",
-            "ratio",
-            lambda _, budget: {"marker": "o", "markersize": 3, "label": f"total $\\epsilon$ = {budget:g}"},
-        )
+        budgets.lines(axes, table.where(currency=currency))
         axes.axhline(1, color="black", linewidth=0.8, linestyle=":")
         axes.set(xscale="log", xlabel="number of selections", title=currency)
     first, last = figure.axes[0], figure.axes[-1]
