@@ -1,6 +1,5 @@
 """What is written about the package in several files is the same in all: versions, dependencies, Pythons, commands."""
 
-import importlib.util
 import os
 import re
 import runpy
@@ -78,10 +77,8 @@ def test_the_workflow_compiles_for_the_oldest_python():
 
 def readme_of_an_index(repository):
     pytest.importorskip("hatchling", reason="needs the extra build")
-    spec = importlib.util.spec_from_file_location("index_readme", ROOT / "tools" / "index_readme.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.shown_on_an_index((ROOT / "README.md").read_text("utf-8"), repository, "9.9")
+    tool = runpy.run_path(str(ROOT / "tools" / "index_readme.py"))
+    return tool["shown_on_an_index"]((ROOT / "README.md").read_text("utf-8"), repository, "9.9")
 
 
 def relative_links(text):

@@ -3,10 +3,12 @@
 import importlib.util
 import inspect
 import re
+import runpy
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -24,10 +26,7 @@ needs_generator = pytest.mark.skipif(
 
 
 def tool(name):
-    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return SimpleNamespace(**runpy.run_path(str(ROOT / "tools" / f"{name}.py")))
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ import copy
 import importlib.util
 import json
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -36,12 +37,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def tool() -> Any:
-    spec = importlib.util.spec_from_file_location("run_notebooks", TOOL)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return SimpleNamespace(**runpy.run_path(str(TOOL)))
 
 
 def loaded(path: Path) -> Any:
