@@ -144,7 +144,7 @@ def draw_ratios(figure: Any, table: NumberTable, by: str, limits: tuple[float, f
     epsilons = table.column("epsilon")
     settings = {"xscale": "log", "xlim": (min(epsilons), max(epsilons)), "ylim": limits}
     names = {"xlabel": "$\\epsilon$", "ylabel": "optimality ratio (1 = optimal)"}
-    Curves(by, "epsilon", "optimality_ratio", settings | names, _numbered(by))(figure, table)
+    Curves((by, "epsilon", "optimality_ratio"), settings | names, _numbered(by))(figure, table)
     [axes] = figure.axes
     axes.axvline(THRESHOLD, color="0.45", linewidth=1, linestyle=(0, (2, 2)), zorder=0)
     text, place = " $\\log\\frac{3+\\sqrt{5}}{2}$", (THRESHOLD, 1)
@@ -170,7 +170,7 @@ def error_table(experiments: Iterable[Experiment]) -> NumberTable:
 
 
 def _draw_errors(axes: Any, table: NumberTable) -> None:
-    Curves("mechanism", "epsilon", "expected_error").lines(axes, table)
+    Curves(("mechanism", "epsilon", "expected_error")).lines(axes, table)
     axes.set(yscale="log", xlim=(0, max(table.column("epsilon"))), ylim=(1, None))
     axes.locator_params(axis="x", nbins=4, steps=[1, 2, 5, 10])
     axes.xaxis.set_major_formatter(lambda epsilon, _: f"{epsilon:g}")
@@ -262,7 +262,7 @@ ERROR_BY_P = Plot(
     "Expected error on the scores (c, c, 0) as a function of p, for n = 3 and ε = Δ = 1.",
     error_by_p_table,
     Curves(
-        *("mechanism", "p", "expected_error"),
+        ("mechanism", "p", "expected_error"),
         {"xlabel": _P, "ylabel": _ERROR, "xlim": (0, 1), "ylim": (0, None)},
         start=(0,),
     ),
@@ -272,9 +272,14 @@ RATIO_BY_P = Plot(
     "Expected error of the exponential mechanism relative to that of permute-and-flip on the scores (c, …, c, 0).",
     ratio_by_p_table,
     Curves(
-        *("n", "p", "ratio"),
-        {"xlabel": _P, "ylabel": "error ratio, exponential / permute-and-flip", "ylim": (0.98, 2.02)}
-        | {"xscale": "log", "xlim": (_SMALLEST, 1)},
+        ("n", "p", "ratio"),
+        {
+            "xlabel": _P,
+            "ylabel": "error ratio, exponential / permute-and-flip",
+            "ylim": (0.98, 2.02),
+            "xscale": "log",
+            "xlim": (_SMALLEST, 1),
+        },
         _numbered("n"),
     ),
 )
@@ -283,9 +288,14 @@ WORST_CASE_BY_N = Plot(
     "Worst-case expected error against the number of candidates for ε = Δ = 1, between the analytic bounds.",
     worst_case_by_n_table,
     Curves(
-        *("curve", "n", "expected_error"),
-        {"xlabel": "number of candidates $n$", "ylabel": "worst expected error (units of the score)"}
-        | {"xscale": "log", "xlim": (2, _LARGEST), "ylim": (0, None)},
+        ("curve", "n", "expected_error"),
+        {
+            "xlabel": "number of candidates $n$",
+            "ylabel": "worst expected error (units of the score)",
+            "xscale": "log",
+            "xlim": (2, _LARGEST),
+            "ylim": (0, None),
+        },
         lambda _, name: _BOUNDS.get(name) or of_mechanism(name),
     ),
 )
@@ -294,9 +304,14 @@ NOISY_MAX_BY_GAP = Plot(
     "Expected error of the three mechanisms on the scores (c, c, 0) for ε = Δ = 1.",
     noisy_max_by_gap_table,
     Curves(
-        *("mechanism", "c", "expected_error"),
-        {"xlabel": "$c$ (units of the score)", "ylabel": _ERROR, "xlim": (_LOWEST, 0), "ylim": (0, None)}
-        | {"xticks": [-20, -15, -10, -5, 0]},
+        ("mechanism", "c", "expected_error"),
+        {
+            "xlabel": "$c$ (units of the score)",
+            "ylabel": _ERROR,
+            "xlim": (_LOWEST, 0),
+            "ylim": (0, None),
+            "xticks": [-20, -15, -10, -5, 0],
+        },
         legend="upper left",
     ),
 )

@@ -81,16 +81,14 @@ def of_bar(title: str) -> dict[str, Any]:
 class Curves:
     """Draws one line for each label, by default a mechanism, which may start at the origin."""
 
-    label: str
-    x: str
-    y: str
+    columns: tuple[str, str, str]  # of the labels, of x and of y
     settings: Mapping[str, Any] = field(default_factory=dict)  # of the axes
     style: Callable[[int, Any], dict[str, Any]] = lambda _, title: of_mechanism(title)
     start: tuple[float, ...] = ()
     legend: str = "best"
 
     def lines(self, axes: Any, table: "NumberTable") -> None:
-        for number, (value, xs, ys) in enumerate(table.series(self.label, self.x, self.y)):
+        for number, (value, xs, ys) in enumerate(table.series(*self.columns)):
             axes.plot([*self.start, *xs], [*self.start, *ys], **{"label": value, **self.style(number, value)})
 
     def __call__(self, figure: Any, table: "NumberTable") -> None:

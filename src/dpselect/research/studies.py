@@ -183,7 +183,7 @@ def draw_winners(table: NumberTable) -> Any:
     panels = figure.subplots(1, len(currencies), sharey=True, squeeze=False)[0]
     style = {"marker": "o", "markersize": 3}
     budgets = Curves(
-        *("budget", "selections", "ratio"), style=lambda _, one: {**style, "label": f"total $\\epsilon$ = {one:g}"}
+        ("budget", "selections", "ratio"), style=lambda _, one: {**style, "label": f"total $\\epsilon$ = {one:g}"}
     )
     for axes, currency in zip(panels, currencies, strict=True):
         budgets.lines(axes, table.where(currency=currency))
