@@ -31,7 +31,7 @@ def is_refused(result: Result, message: str, code: int = 2) -> bool:
 
 @needs_data
 def test_the_report_with_data(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With two figures only: tests/research/paper/test_reproduce.py makes all."""
+    """With two figures only: tests/research/test_reproduce.py makes all."""
     monkeypatch.setattr("dpselect.research.reproduce.FIGURES", FIGURES[6:8])
     result = run("paper", "--out", tmp_path / "report", "--data", FOLDER, *POINTS, "--json")
     assert (result.code, result.err) == (0, "")

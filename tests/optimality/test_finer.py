@@ -82,13 +82,14 @@ def test_all_neighbours_say_no_more_than_the_worst_one(n, k, m, epsilon):
     assert max(found.duality_gap, weighted.duality_gap, worst.duality_gap) < 1e-9
 
 
-@pytest.mark.parametrize(("n", "k", "m", "epsilon"), [(3, 2, 2, 0.7), (2, 3, 3, 2.0), (3, 2, 1, 0.3)])
+@pytest.mark.parametrize(("n", "k", "m", "epsilon"), [(3, 2, 2, 0.7), (2, 3, 3, 2.0), (4, 2, 1, "1/4")])
 def test_the_others_are_those_of_the_analysis(n, k, m, epsilon):
     scores = [[-2 * step / m for step in steps] for steps in vectors(n, k * m)]
     found, worst = solve(n, k, epsilon, steps=m, regular=True), solve(n, k, epsilon, steps=m, worst_case=True)
+    paper = solve(n, k, epsilon) if m == 1 else found
     for kind, name in [(PermuteAndFlip, "permute_and_flip"), (ExponentialMechanism, "exponential")]:
         errors = [expected_error(kind(epsilon), q) for q in scores]
-        assert getattr(found, name) == pytest.approx(sum(errors), rel=1e-12)
+        assert getattr(found, name) == getattr(paper, name) == pytest.approx(sum(errors), rel=1e-12)
         assert getattr(worst, name) == pytest.approx(max(errors), rel=1e-12)
         assert getattr(found.ratios, name) == pytest.approx(sum(errors) / found.value)
         assert getattr(worst.ratios, name) == pytest.approx(max(errors) / worst.value)

@@ -79,16 +79,6 @@ def test_without_data_the_rest_is_made_and_the_report_says_so(tmp_path: Path, mo
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("offline")
-def test_two_runs_give_the_same_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpselect.research.reproduce.FIGURES", FIGURES[:2])
-    first, second = (reproduce(tmp_path / name, points=POINTS) for name in ("first", "second"))
-    assert len(list(first.folder.iterdir())) == 8
-    for path in first.folder.iterdir():
-        assert path.read_bytes() == (second.folder / path.name).read_bytes(), path.name
-
-
-@pytest.mark.slow
 @needs_data
 def test_with_data_everything_is_made(tmp_path: Path) -> None:
     stages: list[tuple[str, int]] = []

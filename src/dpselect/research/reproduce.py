@@ -86,7 +86,6 @@ def _cells(claim: PaperClaim) -> tuple[str, ...]:
 def page(report: Report, pictures: Sequence[str], points: int) -> str:
     folder = files("dpselect.research")
     return Template(folder.joinpath("page.html").read_text("utf-8")).substitute(
-        title="Permute-and-flip, reproduced",
         style=folder.joinpath("page.css").read_text("utf-8"),
         version=escape(__version__),
         points=f"{points:,}",
