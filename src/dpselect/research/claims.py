@@ -76,7 +76,7 @@ def listed(numbers: dict[str, float], digits: int = 4) -> str:
     return ", ".join(f"{name}: {number:.{digits}g}" for name, number in numbers.items())
 
 
-def _falls(numbers: dict[str, float]) -> bool:
+def _falls(numbers: dict[Any, float]) -> bool:
     return bool(np.all(np.diff(list(numbers.values())) < 0))
 
 
