@@ -56,6 +56,8 @@ def test_intervals_cover_and_verdicts_are_mostly_right():
     assert 1830 < covered < 1960
     zeros, ones = np.zeros(5), np.ones(5)  # samples without spread
     assert [better(zeros, zeros), better(zeros, ones), better(ones, zeros)] == [NO_DIFFERENCE, FLIP, EXPONENTIAL]
+    spread = np.arange(-2.0, 3.0)  # Welch's test has 4 degrees of freedom here, a pooled one 8
+    assert [better(zeros, spread + mean) for mean in (1.76, 2.0)] == [NO_DIFFERENCE, FLIP]
 
 
 def comparison(flip, soft, verdict):
