@@ -47,7 +47,7 @@ ARITHMETIC = {
     "mechanisms/parameters.py": ("tests/contract/test_parameters.py", _RECORDS, _SENSITIVITY),
     "mechanisms/privacy.py": (
         _RECORDS,
-        "tests/contract/test_guarantee.py",
+        "tests/contract/test_parameters.py",
         "tests/mechanisms/test_losses.py",
         "tests/accounting/test_recursion.py",
         _TOTALS,

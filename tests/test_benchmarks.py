@@ -1,10 +1,7 @@
 """The benchmarks measure each row once and write what they found into the page; none is timed here."""
 
 import re
-from collections import Counter
 from pathlib import Path
-
-import pytest
 
 from benchmarks.__main__ import _REPORTS, every_case
 from benchmarks.bars import Figures, at_most_times, no_bar
@@ -75,13 +72,10 @@ def test_a_page_gets_the_rows_that_its_comments_name():
     assert rewritten(page, run, CASES) == page
 
 
-@pytest.mark.parametrize("names", [(), ("fast",), ("slow",)])
-def test_a_page_keeps_what_was_not_measured_as_a_whole(names):
-    """A page that mixes two runs would compare what cannot be compared."""
-    assert rewritten(TEXT, ran(*names), CASES) == TEXT
-
-
-def test_a_table_that_no_account_covers_is_replaced_alone():
+def test_a_page_keeps_what_was_not_measured_as_a_whole():
+    """A page that mixes two runs would compare what cannot be compared. Other tables are replaced alone."""
+    for names in ((), ("fast",), ("slow",)):
+        assert rewritten(TEXT, ran(*names), CASES) == TEXT
     page = rewritten(TEXT, ran("free"), CASES)
     assert "kept" not in page
     assert "| free |" in page
@@ -110,15 +104,10 @@ def test_a_row_that_fails_does_not_end_the_run(capsys):
 
 def test_rounds_end_when_there_are_enough_or_when_they_take_long():
     effort = Effort(seconds=2, rounds=15, longest=8, fewest=5)
-    assert not effort.suffices(14, 7.9)
-    assert not effort.suffices(1000, 1.9)
-    assert effort.suffices(15, 2)
-    assert not effort.suffices(4, 100)
-    assert effort.suffices(5, 8)
-    assert not effort.half.suffices(14, 1)
-    assert effort.half.suffices(15, 1)
-    assert FULL.rounds >= 15
-    assert FULL.fewest >= 5
+    enough = {(15, 2): True, (5, 8): True, (14, 7.9): False, (1000, 1.9): False, (4, 100): False}
+    assert {case: effort.suffices(*case) for case in enough} == enough
+    assert [effort.half.suffices(rounds, 1) for rounds in (14, 15)] == [False, True]
+    assert (FULL.rounds, FULL.fewest) >= (15, 5)
 
 
 def test_tables_leave_out_empty_columns_and_show_what_is_missed():
@@ -128,20 +117,12 @@ def test_tables_leave_out_empty_columns_and_show_what_is_missed():
     cells = {"epsilon": "1", "n": "10"}
     assert missed([measured(case("slow", 4.0, **cells), QUICK)]) == "* slow, ε = 1, 10: 4 x, bar <= 3 x"
     small = [measured(case("a", 2.0, **cells), QUICK), measured(case("b", 4.0, **cells), QUICK)]
-    assert grid(small).splitlines() == [
-        "| n | shape | a, ε = 1 | b, ε = 1 |",
-        "| --: | :-- | --: | --: |",
-        "| 10 |  | 2 s, 2 x | **4 s, 4 x: NOT MET** |",
-    ]
-
-
-def test_labels_tell_rows_apart():
-    """The figures of a run are kept by label."""
-    assert [label for label, count in Counter(one.label for one in every_case()).items() if count > 1] == []
+    assert grid(small).splitlines()[2] == "| 10 |  | 2 s, 2 x | **4 s, 4 x: NOT MET** |"
 
 
 def test_the_page_shows_every_row_and_asks_for_none_that_is_gone():
     cases, text = every_case(), PAGE.read_text(encoding="utf-8")
+    assert len({one.label for one in cases}) == len(cases), "the figures of a run are kept by label"
     blocks = [(kind, wanted) for _, kind, wanted, _ in BLOCK.findall(text)]
     assert text.count("<!-- end -->") == len(blocks)
     assert {wanted for kind, wanted in blocks if kind == "report"} <= set(_REPORTS)

@@ -127,9 +127,17 @@ def test_questions_about_patients_protect_patients() -> None:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name)
-def test_examples_write_epsilon_exactly(document: Path) -> None:
-    """The float 0.1 is more than a tenth, and is charged as that."""
+def test_blocks_run_somewhere_and_write_epsilon_exactly(document: Path) -> None:
+    """A block in another language would run nowhere. The float 0.1 is more than a tenth, and is charged as that."""
+    text = document.read_text(encoding="utf-8")
+    found = BLOCK.findall(text)
+    assert {language for language, _, _ in found} <= LANGUAGES
+    assert text.count("\n```") == 2 * len(found)
     assert re.findall(r"epsilon=\d*\.\d+", "".join(blocks(document, "python"))) == []
+    # The generator of the site needs an empty line before a list, and four spaces before what belongs to an item.
+    plain = BLOCK.sub("", text)
+    assert not re.findall(r"^[^\s*#|\-\d><][^\n]*\n(?:[*-]|\d+\.) ", plain, re.MULTILINE)
+    assert not re.findall(r"^(?:[*-]|\d+\.) [^\n]*\n(?: {1,3}\S[^\n]*\n)*\n {1,3}[^\s]", plain, re.MULTILINE)
 
 
 # What the text says a plan comes to: the command, and figures that it prints and the page quotes.
@@ -256,14 +264,6 @@ def test_the_other_side_runs(peer: str, folder: Path, monkeypatch: pytest.Monkey
         run_in_order(document, peer, monkeypatch)
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=name)
-def test_no_block_slips_through(document: Path) -> None:
-    """A block in another language would run nowhere."""
-    text = document.read_text(encoding="utf-8")
-    assert {language for language, _, _ in BLOCK.findall(text)} <= LANGUAGES
-    assert text.count("\n```") == 2 * len(BLOCK.findall(text))
-
-
 def test_shown_commands_exist(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """The targets of make, the extras of pip, and the options of dpselect."""
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
@@ -287,16 +287,10 @@ def test_shown_commands_exist(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
             assert first in PROGRAMS or (ROOT / first).is_file(), line
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=name)
-def test_lists_are_lists_for_the_site_too(document: Path) -> None:
-    """The generator needs an empty line before a list, and four spaces before what belongs to an item."""
-    text = BLOCK.sub("", document.read_text(encoding="utf-8"))
-    assert not re.findall(r"^[^\s*#|\-\d><][^\n]*\n(?:[*-]|\d+\.) ", text, re.MULTILINE)
-    assert not re.findall(r"^(?:[*-]|\d+\.) [^\n]*\n(?: {1,3}\S[^\n]*\n)*\n {1,3}[^\s]", text, re.MULTILINE)
-
-
 def test_theorems_name_tests_that_exist() -> None:
-    """The theorems name the tests that check them."""
+    """And the patterns of this file find the examples."""
+    assert sum(len(blocks(document, "python")) for document in DOCUMENTS) >= 20
+    assert sum(len(commands(document)) for document in DOCUMENTS) >= 20
     named = [
         match for document in DOCUMENTS for match in re.findall(r"(tests/[\w/]+\.py)(?:::(\w+))?", document.read_text())
     ]
@@ -304,11 +298,3 @@ def test_theorems_name_tests_that_exist() -> None:
     for path, test in named:
         assert (ROOT / path).is_file(), path
         assert not test or re.search(rf"^def {test}\(", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE), test
-
-
-def test_the_patterns_find_the_examples() -> None:
-    """The power check: the README has examples of both kinds, and the docs many."""
-    assert blocks(ROOT / "README.md", "python")
-    assert commands(ROOT / "README.md")
-    assert sum(len(blocks(document, "python")) for document in DOCUMENTS) >= 20
-    assert sum(len(commands(document)) for document in DOCUMENTS) >= 20

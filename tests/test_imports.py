@@ -15,57 +15,32 @@ PROGRAM = """
 import sys
 before = set(sys.modules)
 import dpselect
-assert dpselect.PermuteAndFlip(1).select([0, 0, 10**5]) == 2
-names = {name.split(".")[0] for name in set(sys.modules) - before}
-print(" ".join(sorted(names - set(sys.stdlib_module_names))))
-"""
-
-
-def test_the_core_needs_numpy_only():
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
-    loaded = {name for name in done.stdout.split() if not name.startswith("_")}
-    assert "numpy" in loaded
-    assert loaded <= ALLOWED
-
-
-EMPTY = """
-import sys
-import dpselect
 print("numpy" in sys.modules, dir(dpselect) == sorted(dpselect.__all__))
 kind = dpselect.PermuteAndFlip
 print(kind is dpselect.mechanisms.PermuteAndFlip, "PermuteAndFlip" in vars(dpselect))
+assert kind(1).select([0, 0, 10**5]) == 2
+names = {name.split(".")[0] for name in set(sys.modules) - before}
+print(" ".join(sorted(names - set(sys.stdlib_module_names))))
+before = "dpselect.tables" in sys.modules
+dpselect.open_table
+print(before, "dpselect.tables" in sys.modules, "duckdb" in sys.modules)
 """
 
 
 def test_nothing_is_imported_before_it_is_used():
-    """Names are there for completion, and are looked up once."""
-    done = subprocess.run([sys.executable, "-c", EMPTY], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["False True", "True True"]
+    """Names are there for completion, and looked up once; the core needs NumPy only, an engine comes with a table."""
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    empty, looked_up, core, tables = done.stdout.splitlines()
+    assert (empty, looked_up, tables) == ("False True", "True True", "False True False")
+    loaded = {name for name in core.split() if not name.startswith("_")}
+    assert "numpy" in loaded
+    assert loaded <= ALLOWED
 
 
-def test_a_name_that_does_not_exist_is_an_attribute_error():
+def test_names_that_are_listed_exist_and_others_are_an_attribute_error():
+    assert all(hasattr(dpselect, name) for name in dpselect.__all__)
     with pytest.raises(AttributeError, match="module 'dpselect' has no attribute 'PermuteAndFlop'"):
         dpselect.PermuteAndFlop()
-
-
-LATE = """
-import sys
-import dpselect
-dpselect.PermuteAndFlip(1).select([0, 0, 10**5])
-early = {"duckdb", "pyarrow", "pandas", "polars", "matplotlib", "typer", "rich", "dpselect.tables"} & set(sys.modules)
-dpselect.open_table
-print(" ".join(sorted(early)), "|", "dpselect.tables" in sys.modules, "duckdb" in sys.modules)
-"""
-
-
-def test_engines_are_imported_when_a_table_is_opened():
-    """Neither by the package nor by the names of tables: an engine is imported by the first table that needs it."""
-    done = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "| True False"
-
-
-def test_public_names_are_all_there():
-    assert all(hasattr(dpselect, name) for name in dpselect.__all__)
 
 
 def modules(folder):

@@ -62,19 +62,12 @@ print("done")
 """
 
 
-def run(folder, probe):
-    program = PROGRAM.replace("{folder!r}", repr(str(folder))).replace("{probe}", str(probe))
-    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-
-
-def test_no_socket_is_opened(tmp_path):
-    done = run(tmp_path, probe=False)
-    assert done.stdout.endswith("done\n"), done.stderr
-
-
-def test_the_hook_would_notice(tmp_path):
-    done = run(tmp_path, probe=True)
-    assert "the network is used" in done.stderr
+@pytest.mark.parametrize("probe", [False, True])
+def test_no_socket_is_opened_and_the_hook_would_notice(tmp_path, probe):
+    program = PROGRAM.replace("{folder!r}", repr(str(tmp_path))).replace("{probe}", str(probe))
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout.endswith("done\n") is not probe, done.stderr
+    assert ("the network is used" in done.stderr) is probe
 
 
 @pytest.mark.parametrize("source", ["https://example.com/rows.csv", "s3://bucket/rows.parquet"])

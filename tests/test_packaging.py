@@ -1,6 +1,5 @@
 """What is written about the package in several files is the same in all: versions, dependencies, Pythons, commands."""
 
-import importlib.util
 import os
 import re
 import runpy
@@ -37,25 +36,18 @@ def as_conda(requirement):
     return f"{OF_CONDA.get(one.name, one.name)} {one.specifier}"
 
 
-def test_one_version():
-    assert read("CITATION.cff")["version"] == __version__
-    assert read("conda/recipe.yaml")["context"]["version"] == __version__
+def test_one_version_author_and_licence_and_the_same_pythons():
+    citation, recipe = read("CITATION.cff"), read("conda/recipe.yaml")
+    assert citation["version"] == recipe["context"]["version"] == __version__
     changes = (ROOT / "CHANGELOG.md").read_text("utf-8")
     assert re.search(r"^## (\S+)", changes, re.MULTILINE)[1] in {__version__, "Unreleased"}
-
-
-def test_one_author_and_licence():
-    citation, recipe = read("CITATION.cff"), read("conda/recipe.yaml")
     assert citation["authors"] == PROJECT["authors"]
     assert citation["license"] == recipe["about"]["license"] == PROJECT["license"]
     assert recipe["about"]["summary"] == PROJECT["description"]
-
-
-def test_pythons():
     lowest = PYTHONS[0]
     assert PROJECT["requires-python"] == f">={lowest}"
     assert SETTINGS["tool"]["ruff"]["target-version"] == "py" + lowest.replace(".", "")
-    assert read("conda/recipe.yaml")["context"]["python_min"] == lowest
+    assert recipe["context"]["python_min"] == lowest
     assert read(".github/workflows/test.yml")["jobs"]["test"]["strategy"]["matrix"]["python"] == PYTHONS
 
 
@@ -67,9 +59,6 @@ def test_the_recipe_asks_for_what_the_project_asks_for():
     assert (recipe["build"]["noarch"], recipe["build"]["script"]["env"]) == ("python", {"DPSELECT_KERNEL": "no"})
     [entry] = recipe["build"]["python"]["entry_points"]
     assert dict([entry.split(" = ")]) == PROJECT["scripts"]
-
-
-def test_what_builds_the_package_is_locked():
     assert set(SETTINGS["build-system"]["requires"]) <= set(PROJECT["optional-dependencies"]["build"])
 
 
@@ -88,10 +77,8 @@ def test_the_workflow_compiles_for_the_oldest_python():
 
 def readme_of_an_index(repository):
     pytest.importorskip("hatchling", reason="needs the extra build")
-    spec = importlib.util.spec_from_file_location("index_readme", ROOT / "tools" / "index_readme.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.shown_on_an_index((ROOT / "README.md").read_text("utf-8"), repository, "9.9")
+    tool = runpy.run_path(str(ROOT / "tools" / "index_readme.py"))
+    return tool["shown_on_an_index"]((ROOT / "README.md").read_text("utf-8"), repository, "9.9")
 
 
 def relative_links(text):
@@ -131,21 +118,26 @@ def sources():
     return names - set(compiled(names))
 
 
-@pytest.mark.slow
-def test_the_wheel_holds_the_package_and_what_an_index_shows(tmp_path):
-    """And it is the same, byte for byte, each time. Without the kernel it is for every system."""
+def wheel_of(folder, kernel):
+    """A wheel and the names in it; it is the same, byte for byte, each time."""
     builds = []
     for _ in range(2):
-        [wheel] = built(tmp_path, "no", "wheel").glob("*.whl")
+        [wheel] = built(folder, kernel, "wheel").glob("*.whl")
         builds.append(wheel.read_bytes())
     assert builds[0] == builds[1]
-    assert wheel.name == f"dpselect-{__version__}-py3-none-any.whl"
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         [metadata] = [archive.read(name).decode() for name in names if name.endswith("/METADATA")]
-    folders = {name.split("/")[0] for name in names}
-    assert folders == {"dpselect", f"dpselect-{__version__}.dist-info"}
     assert sources() <= set(names)
+    return wheel.name, names, metadata
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_the_package_and_what_an_index_shows(tmp_path):
+    """Without the kernel it is for every system."""
+    wheel, names, metadata = wheel_of(tmp_path, "no")
+    assert wheel == f"dpselect-{__version__}-py3-none-any.whl"
+    assert {name.split("/")[0] for name in names} == {"dpselect", f"dpselect-{__version__}.dist-info"}
     assert compiled(names) == []
     fields = HeaderParser().parsestr(metadata)
     assert (fields["Version"], fields["License-Expression"]) == (__version__, "Apache-2.0")
@@ -156,16 +148,9 @@ def test_the_wheel_holds_the_package_and_what_an_index_shows(tmp_path):
 @pytest.mark.slow
 @needs_compiler
 def test_a_wheel_with_the_kernel_holds_one_module_more(tmp_path):
-    """It is the same each time, too, and fits every CPython that the project names."""
-    builds = []
-    for _ in range(2):
-        [wheel] = built(tmp_path, "yes", "wheel").glob("*.whl")
-        builds.append(wheel.read_bytes())
-    assert builds[0] == builds[1]
-    assert wheel.name.startswith(f"dpselect-{__version__}-cp{PYTHONS[0].replace('.', '')}-abi3-")
-    with zipfile.ZipFile(wheel) as archive:
-        names = archive.namelist()
-    assert sources() <= set(names)
+    """It fits every CPython that the project names."""
+    wheel, names, _ = wheel_of(tmp_path, "yes")
+    assert wheel.startswith(f"dpselect-{__version__}-cp{PYTHONS[0].replace('.', '')}-abi3-")
     [module] = compiled(names)
     assert module.startswith("dpselect/selection/_kernel.")
 

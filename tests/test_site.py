@@ -3,11 +3,12 @@
 import importlib.util
 import inspect
 import re
+import runpy
 import shutil
 import subprocess
 import sys
-import xml.etree.ElementTree as ET
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -25,10 +26,7 @@ needs_generator = pytest.mark.skipif(
 
 
 def tool(name):
-    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return SimpleNamespace(**runpy.run_path(str(ROOT / "tools" / f"{name}.py")))
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +130,7 @@ def test_a_wide_line_is_seen_to_be_cut(site, browser):
 
 @needs_generator
 def test_a_broken_site_is_noticed(site, folder):
-    """The power check: faults that the generator passes over."""
+    """The power check: faults that the generator passes over, and a warning of its own."""
     check = tool("build_docs")
     assert not check.broken(site)
     page = site / "broken.html"
@@ -143,29 +141,15 @@ def test_a_broken_site_is_noticed(site, folder):
     (folder / "docs" / "lost.md").write_text("# Lost\n")
     assert check.astray(folder) == ["docs/lost.md is not in the nav of zensical.toml: add a line"]
     (folder / "docs" / "lost.md").unlink()
-
-
-@needs_generator
-def test_a_warning_is_an_error(folder, site):
-    check = tool("build_docs")
     (folder / "docs" / "index.md").write_text("# Home\n\n[nowhere](tutorial.md#nowhere)\n")
     [told] = check.build(folder)
     assert "anchor does not exist" in told
     shutil.copy(ROOT / "docs" / "index.md", folder / "docs")
 
 
-def test_pictures_are_small_and_whole():
-    pictures = sorted(PICTURES.iterdir())
-    assert len(pictures) >= 10
-    for picture in pictures:
-        assert picture.stat().st_size <= 100_000, picture.name
-        if picture.suffix == ".svg":
-            root = ET.parse(picture).getroot()  # noqa: S314 - our own
-            assert root.tag.endswith("svg")
-
-
 def test_pictures_are_what_the_tool_draws(tmp_path):
-    """Those that need no matplotlib, byte by byte; its own output changes with its version."""
+    """Those that need no matplotlib, byte by byte; its own output changes with its version. None is large."""
+    assert all(picture.stat().st_size <= 100_000 for picture in PICTURES.iterdir())
     drawn = tool("draw_pictures").PICTURES
     assert {f"{name}.svg" for name in drawn} == {path.name for path in PICTURES.glob("*.svg")}
     for name in set(drawn) - {"choice"}:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpselect._messages import install_command
-from dpselect.research import procedures, studies
+from dpselect.research import datasets, procedures, studies
 from dpselect.research.datasets import VARIABLE, file_name
 from dpselect.research.figures import FIGURES
 from dpselect.research.procedures import Currency
@@ -87,7 +87,7 @@ def test_without_data_what_needs_none_is_done(run: Run, tmp_path: Path, monkeypa
 
 def test_the_methods_for_the_top_k_are_printed(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made_up = {"made up": np.random.default_rng(1).poisson(300, 64)}
-    monkeypatch.setattr(studies, "histograms", lambda _: made_up)
+    monkeypatch.setattr(datasets, "histograms", lambda _: made_up)
     monkeypatch.setattr(studies, "cases", lambda *_: [])
     monkeypatch.setattr(studies, "winners", lambda: winners([1.0], [1, 2], [Currency.PURE]))
     monkeypatch.setattr(studies, "KS", (2, 5))

@@ -73,16 +73,11 @@ def test_good_scores_select_an_index_in_range(kind, scores, epsilon, sensitivity
     assert np.all((rows >= 0) & (rows < len(scores)))
     drawn = mechanism.simulate(scores, 4, seed=1)
     assert np.all((drawn >= 0) & (drawn < len(scores)))
-
-
-@given(scores=GOOD)
-@settings(deadline=None)
-def test_other_schedules_select_an_index_in_range(scores):
-    mechanism = PermuteAndFlip(1)
-    assert 0 <= mechanism.select(scores, early_exit=True) < len(scores)
-    assert 0 <= mechanism.select(scores, steady=True) < len(scores)
-    assert 0 <= mechanism.select_rows([scores], steady=True)[0] < len(scores)
-    assert 0 <= mechanism.select_runs(scores, [1] * len(scores), steady=True) < len(scores)
+    if kind is PermuteAndFlip:
+        assert 0 <= mechanism.select(scores, early_exit=True) < len(scores)
+        assert 0 <= mechanism.select(scores, steady=True) < len(scores)
+        assert 0 <= mechanism.select_rows([scores], steady=True)[0] < len(scores)
+        assert 0 <= mechanism.select_runs(scores, [1] * len(scores), steady=True) < len(scores)
 
 
 @given(scores=THINGS | ARRAYS, sensitivities=THINGS | ARRAYS, epsilon=THINGS, failure=THINGS)

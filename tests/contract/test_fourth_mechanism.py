@@ -63,11 +63,6 @@ def test_without_the_fixture_there_are_three():
         Charge("a", 1, NAME)
 
 
-@pytest.mark.usefixtures("fourth")
-def test_with_it_there_are_four():
-    assert list(MECHANISMS) == [*NAMES, NAME]
-
-
 def test_it_draws_from_its_distribution():
     counts = np.bincount(GumbelNoisyMax(1).select_rows([SCORES] * 200_000), minlength=5)
     truth = reference.exponential_pmf(SCORES, 0.5)
@@ -120,12 +115,14 @@ def test_plans_take_it(run, file, target):
 
 
 @pytest.mark.usefixtures("fourth")
-def test_comparisons_take_it(run, file, tmp_path):
+def test_comparisons_and_figures_take_it(run, file, tmp_path):
     compared = analysis.compare(SCORES, [0.1, 1])
     assert [record.mechanism for record in compared.records] == [*NAMES, NAME] * 2
     assert compared.records[3].expected_error == pytest.approx(compared.records[1].expected_error)
     lines = compared.plot(tmp_path / "plot.svg").axes[0].lines
     assert len({(line.get_color(), line.get_linestyle()) for line in lines}) == 4
+    assert len({of_mechanism(kind.title)["color"] for kind in MECHANISMS.values()}) == 4
+    assert of_bar(GumbelNoisyMax.title)["label"] == GumbelNoisyMax.title
     code, text = run("compare", file, "--epsilon", "0.1,1")
     assert (code, "gumbel-" in text) == (0, True)
     rows = [line.split() for line in text[text.index("───") :].splitlines()[1:3]]
@@ -179,10 +176,3 @@ def test_the_explorer_takes_it():
         assert f"--mechanism {NAME}" in details["command"]
     for question in ("mode", "top_k", "quantiles"):  # it has no runs and no sets, so a table cannot use it
         assert explorer.look({**scores, "question": question})["taken"] != NAME
-
-
-@pytest.mark.usefixtures("fourth")
-def test_figures_have_a_style_for_it():
-    styles = [of_mechanism(kind.title) for kind in MECHANISMS.values()]
-    assert len({style["color"] for style in styles}) == 4
-    assert of_bar(GumbelNoisyMax.title)["label"] == GumbelNoisyMax.title

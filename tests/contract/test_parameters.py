@@ -15,37 +15,38 @@ from hypothesis import strategies as st
 
 from dpselect import ExponentialMechanism, Guarantee, Mechanism, PermuteAndFlip, ReportNoisyMax, errors
 from dpselect.mechanisms import permute_and_flip
+from dpselect.mechanisms.privacy import BOUNDED_RANGE, LAPLACE, PURE_LOSS
 from tests.carried import carried
 from tests.gumbel import GumbelNoisyMax
+from tests.reference import ball
 
 KINDS = [PermuteAndFlip, ExponentialMechanism, ReportNoisyMax, GumbelNoisyMax]
+POSITIVE, FINITE, NUMBER, LONG, EITHER = (
+    "{} must be > 0",
+    "{} must be finite",
+    "{} must be a number",
+    "{} must have at most 4000 digits",
+    "give either score_range, or",
+)
+# What is refused for a parameter, with which words.
+BAD_NUMBERS = [
+    *[(number, errors.InvalidValue, POSITIVE) for number in (0, -1, -0.5)],
+    *[(number, errors.InvalidValue, FINITE) for number in (math.nan, math.inf, "nan", "1e999999999")],
+    *[(number, errors.InvalidValue, NUMBER) for number in ("x", "1/0")],
+    *[(number, errors.InvalidValue, LONG) for number in (10**5000, -(10**5000), "0." + "1" * 5000)],
+    *[(number, errors.InvalidType, NUMBER) for number in (True, 1j, [1])],
+]
+NAMES = ("epsilon", "sensitivity", "score_range")
 BAD_PARAMETERS = [
-    ({"epsilon": 0}, errors.InvalidValue, "epsilon must be > 0"),
-    ({"epsilon": -1}, errors.InvalidValue, "epsilon must be > 0"),
-    ({"epsilon": math.nan}, errors.InvalidValue, "epsilon must be finite"),
-    ({"epsilon": math.inf}, errors.InvalidValue, "epsilon must be finite"),
-    ({"epsilon": "x"}, errors.InvalidValue, "epsilon must be a number"),
-    ({"epsilon": "1/0"}, errors.InvalidValue, "epsilon must be a number"),
-    ({"epsilon": "nan"}, errors.InvalidValue, "epsilon must be finite"),
-    ({"epsilon": "1e999999999"}, errors.InvalidValue, "epsilon must be finite"),
-    ({"epsilon": 10**5000}, errors.InvalidValue, "epsilon must have at most 4000 digits"),
-    ({"epsilon": -(10**5000)}, errors.InvalidValue, "epsilon must have at most 4000 digits"),
-    ({"epsilon": "0." + "1" * 5000}, errors.InvalidValue, "epsilon must have at most 4000 digits"),
+    *[
+        ({"epsilon": 1, name: number}, error, words.format(name))
+        for name in NAMES
+        for number, error, words in BAD_NUMBERS
+    ],
     ({"epsilon": None}, errors.InvalidType, "epsilon must be a number"),
-    ({"epsilon": True}, errors.InvalidType, "epsilon must be a number"),
-    ({"epsilon": 1j}, errors.InvalidType, "epsilon must be a number"),
-    ({"epsilon": [1]}, errors.InvalidType, "epsilon must be a number"),
-    ({"epsilon": 1, "sensitivity": 0}, errors.InvalidValue, "sensitivity must be > 0"),
-    ({"epsilon": 1, "sensitivity": -0.5}, errors.InvalidValue, "sensitivity must be > 0"),
-    ({"epsilon": 1, "sensitivity": math.inf}, errors.InvalidValue, "sensitivity must be finite"),
     ({"epsilon": 1, "monotonic": 1}, errors.InvalidType, "monotonic must be True or False"),
-    ({"epsilon": 1, "score_range": 0}, errors.InvalidValue, "score_range must be > 0"),
-    ({"epsilon": 1, "score_range": "wide"}, errors.InvalidValue, "score_range must be a number"),
-    ({"epsilon": 1, "score_range": True}, errors.InvalidType, "score_range must be a number"),
-    ({"epsilon": 1, "score_range": math.inf}, errors.InvalidValue, "score_range must be finite"),
-    ({"epsilon": 1, "score_range": 10**5000}, errors.InvalidValue, "score_range must have at most 4000 digits"),
-    ({"epsilon": 1, "score_range": 2, "sensitivity": 1}, errors.InvalidValue, "give either score_range, or"),
-    ({"epsilon": 1, "score_range": 1, "monotonic": True}, errors.InvalidValue, "give either score_range, or"),
+    ({"epsilon": 1, "score_range": 2, "sensitivity": 1}, errors.InvalidValue, EITHER),
+    ({"epsilon": 1, "score_range": 1, "monotonic": True}, errors.InvalidValue, EITHER),
 ]
 
 
@@ -77,31 +78,35 @@ def test_early_exit_is_an_option_of_permute_and_flip(monkeypatch):
         PermuteAndFlip(1).select([0], early_exit="yes")
 
 
+NUMBERS = [0.1, "0.1", "1/3", 3, Fraction(2, 7), Decimal("0.05"), np.float32(0.25), 5e-324, 1e300]
+
+
+def exactly(number):
+    return Fraction(number) if isinstance(number, str) else Fraction(*number.as_integer_ratio())
+
+
+def assert_copied(mechanism):
+    for copy in (eval(repr(mechanism)), pickle.loads(pickle.dumps(mechanism))):  # noqa: S301, S307 - our own
+        assert (copy, hash(copy), repr(copy)) == (mechanism, hash(mechanism), repr(mechanism))
+
+
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    "number", [0.1, "0.1", "1/3", 3, Fraction(2, 7), Decimal("0.05"), np.float32(0.25), 5e-324, 1e300]
-)
+@pytest.mark.parametrize("number", NUMBERS)
 def test_parameters_are_kept_exactly(kind, number):
     mechanism = kind(number, sensitivity=number)
-    wanted = Fraction(number) if isinstance(number, str) else Fraction(*number.as_integer_ratio())
-    assert mechanism.epsilon == mechanism.sensitivity == wanted
-    assert eval(repr(mechanism)) == mechanism  # noqa: S307 - the text is our own
-    assert hash(eval(repr(mechanism))) == hash(mechanism)  # noqa: S307
+    assert mechanism.epsilon == mechanism.sensitivity == exactly(number)
+    assert_copied(mechanism)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("number", [0.1, "0.1", "1/3", 3, Fraction(2, 7), Decimal("0.05"), 5e-324, 1e300])
+@pytest.mark.parametrize("number", NUMBERS)
 def test_score_ranges_are_kept_exactly(kind, number):
-    mechanism = kind("0.1", score_range=number)
-    wanted = Fraction(number) if isinstance(number, str) else Fraction(*number.as_integer_ratio())
+    mechanism, wanted = kind("0.1", score_range=number), exactly(number)
     assert (mechanism.score_range, mechanism.sensitivity, mechanism.monotonic) == (wanted, wanted / 2, False)
     assert mechanism.rate == Fraction(1, 10) / wanted
     assert "score_range=" in repr(mechanism)
     assert "sensitivity" not in repr(mechanism)
-    for copy in (eval(repr(mechanism)), pickle.loads(pickle.dumps(mechanism))):  # noqa: S301, S307 - our own
-        assert copy == mechanism
-        assert hash(copy) == hash(mechanism)
-        assert repr(copy) == repr(mechanism)
+    assert_copied(mechanism)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -121,11 +126,7 @@ def test_records_are_frozen_values(kind):
         mechanism.epsilon = 5
     assert mechanism == kind("1", Fraction(2), True)
     assert mechanism != kind(1, sensitivity=2)
-    assert pickle.loads(pickle.dumps(mechanism)) == mechanism  # noqa: S301 - our own bytes
     assert isinstance(mechanism, Mechanism)
-
-
-def test_mechanisms_of_different_kinds_are_different():
     assert PermuteAndFlip(1) != ExponentialMechanism(1)
 
 
@@ -143,19 +144,12 @@ def test_extreme_parameters_keep_privacy_and_sense(kind):
     assert set(kind(1, sensitivity=1e308).select_rows([[-1.7e308, 1.7e308]] * 300).tolist()) == {0, 1}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_guarantees_are_data_in_one_line(kind):
-    guarantee = kind("0.1").guarantee
-    assert isinstance(guarantee, Guarantee)
-    assert guarantee.epsilon == Fraction(1, 10)
-    assert "\n" not in str(guarantee)
-    assert str(guarantee).startswith("0.1-DP (pure), ")
-
-
 @given(epsilon=st.fractions(min_value="1/10000000000000", max_value=10**9))
 def test_printed_guarantees_are_never_understated(epsilon):
     for kind in KINDS:
         guarantee = kind(epsilon).guarantee
+        assert (type(guarantee), guarantee.epsilon) == (Guarantee, epsilon)
+        assert "\n" not in str(guarantee)
         shown = str(guarantee).replace("-DP (pure)", "").replace("-zCDP", "").split(", ")
         assert Fraction(shown[0]) >= epsilon
         assert Fraction(shown[1]) >= Fraction(guarantee.zcdp)
@@ -168,32 +162,63 @@ def test_guarantees_beyond_the_floats_print():
         assert "nan" not in str(kind("1e-400").guarantee)
 
 
-def _range_rho(epsilon):
-    a = epsilon / epsilon.expm1()
-    return a - 1 - a.log()
+EPSILONS = [Fraction(k, 997) for k in (*range(1, 60), *range(60, 3_000, 7))]
+EPSILONS += [Fraction(1, 10**k) for k in range(1, 40)] + [Fraction(7**k) for k in range(12)] + [Fraction(1, 100)]
+
+
+@pytest.mark.parametrize(
+    ("rho", "exact"),
+    [
+        (LAPLACE.zcdp, lambda x: x + (-x).exp() - 1),
+        (BOUNDED_RANGE.zcdp, lambda x: x / x.expm1() - 1 - (x / x.expm1()).log()),
+        (PURE_LOSS.zcdp, lambda x: x - 2 * x / (x.exp() + 1)),
+    ],
+    ids=["Laplace", "bounded range", "pure"],
+)
+def test_rho_is_never_below_its_formula_and_hardly_above(rho, exact):
+    with ctx.workprec(400):
+        for epsilon in EPSILONS:
+            claimed = rho(epsilon)
+            ratio = arb(claimed) / exact(ball(epsilon))
+            assert claimed >= epsilon or ratio >= 1, epsilon  # no rho exceeds epsilon
+            assert ratio <= 1 + 3e-12, epsilon
+
+
+@pytest.mark.parametrize("rho", [0.1, 0.125, 5e-324, 1e300])
+@pytest.mark.parametrize("count", [1, 2, 3, 10, 10**6])
+def test_guarantees_add_up(count, rho):
+    together = Guarantee(Fraction(1, 3), rho).times(count)
+    assert together.epsilon == Fraction(count, 3)
+    assert Fraction(math.nextafter(together.zcdp, 0)) < count * Fraction(rho) <= Fraction(together.zcdp)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "shown"),
+    [(Fraction(12345, 678901), "12345/678901"), (Fraction(123451, 678901), "0.18184")],
+    ids=["twelve characters", "thirteen"],
+)
+def test_long_quotients_are_shown_as_decimals_that_are_not_below(epsilon, shown):
+    assert str(Guarantee(epsilon, 0.125)) == f"{shown}-DP (pure), 0.125-zCDP"
+
+
+@pytest.mark.parametrize("count", [1, 2, 10**6])
+def test_a_rho_beyond_the_floats_stays_there(count):
+    together = Guarantee(Fraction(10) ** 400, math.inf).times(count)
+    assert (together.epsilon, together.zcdp) == (count * Fraction(10) ** 400, math.inf)
+    assert Guarantee(Fraction(1), 1e308).times(2 * count).zcdp == math.inf
 
 
 @pytest.mark.parametrize("epsilon", [1e-200, 1e-100, 1e-8, 1e-4, 0.003, 0.01, 1.0, 10.0, 1e100, 1e200, 1e300])
-def test_zcdp_is_never_understated(epsilon):
-    """Compared with the formulas in flint's balls; tight to nine digits except where floats end."""
+def test_the_rho_of_permute_and_flip_is_between_two_others(epsilon):
+    """Between the divergence of one pair of coins and Laplace's rho; those of the others are positive, too."""
     ctx.prec = 4000
     exact = arb(epsilon)
-    wanted = {
-        ExponentialMechanism: exact - 1 - exact.log() if epsilon > 1e5 else _range_rho(exact),
-        ReportNoisyMax: exact + (-exact).exp() - 1,
-    }
-    for kind, rho in wanted.items():
-        ours = kind(epsilon).guarantee.zcdp
-        assert ours > 0
-        assert ours == math.inf or arb(ours) >= rho
-        if 1e-150 < epsilon < 1e150:
-            assert arb(ours) <= rho * (1 + arb(1e-9))
-    # Permute-and-flip: between the divergence of one pair of coins and Laplace's rho.
     ours, w, q = PermuteAndFlip(epsilon).guarantee.zcdp, 1 / (1 + exact / 2), (-exact).exp()
     reached = exact + w.log() + (1 - w / 2) * (2 - w).log() + w / 2 * (w.log() - exact - (2 * w - q).log())
-    assert ours > 0
     assert ours == math.inf or arb(ours) >= reached
     assert ours <= ReportNoisyMax(epsilon).guarantee.zcdp
+    for kind in KINDS:
+        assert kind(epsilon).guarantee.zcdp > 0
 
 
 SECRETS = [731_001.25, 731_002.5, 731_003.75]

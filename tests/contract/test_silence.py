@@ -95,7 +95,7 @@ def test_where_numpy_raises_no_finite_scores_do(kind, epsilon, sensitivity):
     long = np.resize(np.array(EXTREMES), 5_000)
     with np.errstate(all="raise"):
         mechanism.select(np.resize(long, MIDDLE + 1))
-        for scores in (*pairs, long, long[::-1]):
+        for scores in (*pairs, long):
             mechanism.select(scores)
             mechanism.select_rows(scores[np.newaxis])
             if kind.has_runs:

@@ -80,23 +80,20 @@ def test_values_are_data_and_are_escaped(value: Any) -> None:
     assert EVIL in " ".join(Tables(html).texts)
 
 
-def test_an_unescaped_value_would_be_noticed() -> None:
+def test_every_entrance_escapes_and_an_unescaped_value_would_be_noticed() -> None:
     """The power check: the parser refuses a tag that is not ours, and one that is not closed."""
+    pieces = {
+        _show.table([EVIL], [[EVIL]], caption=EVIL, spans=[(EVIL, 1)]): 4,
+        _show.facts({EVIL: EVIL}, caption=EVIL): 3,
+        _show.paragraph(EVIL): 1,
+    }
+    for piece, number in pieces.items():
+        assert "<script" not in piece
+        assert "".join(Tables(piece).texts).count(EVIL) == number
     with pytest.raises(AssertionError):
         Tables(_show.page(_show.paragraph("a").replace("a", EVIL)))
     with pytest.raises(AssertionError):
         Tables("<table><tr>")
-
-
-def test_every_entrance_escapes() -> None:
-    pieces = [
-        _show.table([EVIL], [[EVIL]], caption=EVIL, spans=[(EVIL, 1)]),
-        _show.facts({EVIL: EVIL}, caption=EVIL),
-        _show.paragraph(EVIL),
-    ]
-    for piece, number in zip(pieces, (4, 3, 1), strict=True):
-        assert "<script" not in piece
-        assert "".join(Tables(piece).texts).count(EVIL) == number
 
 
 @pytest.mark.parametrize("text", ["", " a", "a\u202eb", "a\nb", "\ud800", "\x1b[2J"], ids=ascii)
@@ -132,60 +129,50 @@ def test_an_answer_has_a_row_for_its_value_and_what_it_cost(tmp_path: Path) -> N
     ]
 
 
-def test_an_answer_without_a_ledger_says_so() -> None:
-    assert rows_of(made("a"))[-1] == ["cost", "not recorded: there is no ledger"]
+LEVELS = [
+    ("deciles", [f"{n} %" for n in range(10, 100, 10)]),
+    (["0.9", "1/3", "0.125"], ["90 %", "1/3", "12.5 %"]),
+    (["0.9"], ["90 %"]),
+    ([f"{i}/20" for i in range(1, 20)], None),
+]
 
 
-@pytest.mark.parametrize(
-    ("levels", "names"),
-    [
-        ("deciles", [f"{n} %" for n in range(10, 100, 10)]),
-        (["0.9", "1/3", "0.125"], ["90 %", "1/3", "12.5 %"]),
-        (["0.9"], ["90 %"]),
-    ],
-)
-def test_quantiles_have_a_row_for_each_level(levels: Any, names: list[str]) -> None:
+@pytest.mark.parametrize(("levels", "names"), LEVELS)
+def test_quantiles_have_a_row_for_each_level(levels: Any, names: list[str] | None) -> None:
+    """Many levels without a name have rows without one."""
     answer = visits().quantiles("cost", levels, lower=0, upper=1000, epsilon=1)
-    expected = [[name, str(value)] for name, value in zip(names, answer.value, strict=True)]
-    assert rows_of(answer)[: len(names) + 1] == [["level", "answer"], *expected]
-
-
-def test_many_levels_without_a_name_have_rows_without_one() -> None:
-    answer = visits().quantiles("cost", [f"{i}/20" for i in range(1, 20)], lower=0, upper=1000, epsilon=1)
-    assert rows_of(answer)[:20] == [["answer"], *([str(value)] for value in answer.value)]
+    values = list(map(str, answer.value))
+    expected = [["answer"], *([value] for value in values)]
+    if names is not None:
+        expected = [["level", "answer"], *map(list, zip(names, values, strict=True))]
+    assert rows_of(answer)[: len(expected)] == expected
 
 
 def test_groups_have_a_row_each() -> None:
     grouped = visits().group_by("ward", groups=["a", "b"])
-    assert rows_of(grouped.mode("sex", candidates=["f", "m"], epsilon=5))[:3] == [
-        ["group", "answer"],
-        ["a", "f"],
-        ["b", "m"],
-    ]
+    modes = rows_of(grouped.mode("sex", candidates=["f", "m"], epsilon=5))
+    assert modes[:3] == [["group", "answer"], ["a", "f"], ["b", "m"]]
     quantiles = grouped.quantiles("cost", "quartiles", lower=0, upper=1000, epsilon=1)
     expected = [[group, *map(str, own)] for group, own in quantiles.value.items()]
     assert rows_of(quantiles)[:3] == [["group", "25 %", "50 %", "75 %"], *expected]
-
-
-def test_groups_of_two_columns_and_odd_types() -> None:
     value = {("a", 1): Decimal("2.50"), ("b", 2): datetime.date(2026, 1, 31)}
     assert rows_of(made(value))[1:3] == [["a, 1", "2.50"], ["b, 2", "2026-01-31"]]
 
 
 def test_nothing_was_common_enough() -> None:
+    """That is an answer, unlike the label None."""
     few = dpselect.open_table(pa.table({"x": ["a", "b"]}))
-    assert rows_of(few.mode("x", epsilon="0.1", delta="1e-9"))[0] == ["answer", "nothing was common enough"]
-    assert rows_of(few.values("x", epsilon="0.1", delta="1e-9"))[0] == ["answer", "nothing was common enough"]
-
-
-def test_none_as_a_label_is_not_nothing() -> None:
+    for ask in (few.mode, few.values):
+        assert rows_of(ask("x", epsilon="0.1", delta="1e-9"))[0] == ["answer", "nothing was common enough"]
     assert rows_of(made(None))[0] == ["answer", "None"]
+    assert rows_of(made("a"))[-1] == ["cost", "not recorded: there is no ledger"]
 
 
 # Numbers of plans, comparisons and audits.
 
 
 def test_a_comparison_shows_its_numbers() -> None:
+    """Records that lack a line at one epsilon get a dash there."""
     compared = analysis.compare([10, 8, 0], ["0.5", 1])
     rows = rows_of(compared)
     assert rows[0] == ["", "permute-and-flip", "exponential", "noisy-max"]
@@ -193,29 +180,21 @@ def test_a_comparison_shows_its_numbers() -> None:
     assert [row[0] for row in rows[2:]] == ["0.5", "1"]
     assert rows[3][1:4] == ["0.3967", "2", "0.5843"]
     assert {len(row) for row in rows[1:]} == {9}
+    assert rows_of(type(compared)(compared.records[:-1]))[3][-3:] == ["-", "-", "-"]
 
 
 def test_a_comparison_of_methods_shows_its_numbers() -> None:
+    """A simulated error has its interval."""
     compared = analysis.compare_top_k([500, 480, 470, 20, 10], 2, ["0.1"], max_values=1, methods=["set", "peel"])
     rows = rows_of(compared)
     assert rows[0] == ["", "set", "peel"]
     errors = [f"{record.expected_error:.4g}" for record in compared.records]
     assert [rows[2][i] for i in (0, 1, 3)] == ["0.1", *errors]
-
-
-def test_a_simulated_error_has_its_interval() -> None:
     compared = analysis.compare_top_k(list(range(0, 3000, 3)), 5, [1], methods=["peel"], runs=20, seed=1)
     [record] = compared.records
     assert not record.exact
     low, high = (float(end) for end in rows_of(compared)[2][2].split(" to "))
     assert low <= record.expected_error <= high
-
-
-def test_epsilons_of_different_methods_keep_their_rows() -> None:
-    """Records that lack a line at one epsilon get a dash there."""
-    compared = analysis.compare([10, 8, 0], ["0.5", 1])
-    rows = rows_of(type(compared)(compared.records[:-1]))
-    assert rows[3][-3:] == ["-", "-", "-"]
 
 
 def test_a_plan_shows_what_the_command_line_prints() -> None:
@@ -224,9 +203,6 @@ def test_a_plan_shows_what_the_command_line_prints() -> None:
     assert rows[0][:3] == ["mechanism", "epsilon of a draw", "average at most"]
     assert rows[2] == ["exponential", "0.447835", "3.99", "14.29", "17.88", "rho 0.025", "rho 0.5", "20"]
     assert all(sentence in planned._repr_html_() for sentence in planned.sentences)
-
-
-def test_a_plan_for_found_values() -> None:
     rows = rows_of(analysis.plan_found("values", epsilon=1, delta="1e-6"))
     assert rows[0][1:] == ["probability 1/2", "95 of 100", "always"]
     assert rows[1][1:] == ["14", "16", "28"]
@@ -264,9 +240,6 @@ def test_a_ledger_shows_what_is_spent_and_left(tmp_path: Path) -> None:
     ]
     assert "Ledger office.ledger" in html
     assert str(tmp_path) not in html
-
-
-def test_a_ledger_says_whom_it_protects(tmp_path: Path) -> None:
     visits(person="cost", ledger=tmp_path / "l", budget=1).mode("sex", candidates=["f", "m"], epsilon=1)
     assert ["protects", str(dpselect.PrivacyUnit("cost"))] in rows_of(dpselect.Ledger(tmp_path / "l"))
 
@@ -318,18 +291,13 @@ def secretive() -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("number", range(5))
-def test_nothing_secret_is_shown(number: int) -> None:
-    html = secretive()[number]._repr_html_()
-    for secret in (SECRET, 1731, 1734, "900", "label"):
-        assert str(secret) not in re.sub(r"[,.]", "", html)
-
-
-def test_a_summary_shows_the_same_whatever_it_saw() -> None:
-    mechanism = dpselect.PermuteAndFlip(1)
-    seen = mechanism.summary()
-    seen.update([SECRET, 5])
-    assert seen._repr_html_() == mechanism.summary()._repr_html_()
+def test_nothing_secret_is_shown() -> None:
+    """A summary shows the same whatever it saw."""
+    for thing in secretive():
+        html = thing._repr_html_()
+        for secret in (SECRET, 1731, 1734, "900", "label"):
+            assert str(secret) not in re.sub(r"[,.]", "", html)
+    assert secretive()[0]._repr_html_() == dpselect.PermuteAndFlip(1).summary()._repr_html_()
 
 
 # Pictures.

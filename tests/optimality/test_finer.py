@@ -12,7 +12,6 @@ from scipy.optimize import linprog
 
 from dpselect import ExponentialMechanism, PermuteAndFlip
 from dpselect.analysis import expected_error
-from dpselect.errors import InvalidType, InvalidValue, NotConverged, ProgramTooLarge
 from dpselect.optimality import solve
 from dpselect.optimality.program import lower_bound, regular_program, solution
 from tests.optimality.test_lattice import vectors
@@ -83,13 +82,14 @@ def test_all_neighbours_say_no_more_than_the_worst_one(n, k, m, epsilon):
     assert max(found.duality_gap, weighted.duality_gap, worst.duality_gap) < 1e-9
 
 
-@pytest.mark.parametrize(("n", "k", "m", "epsilon"), [(3, 2, 2, 0.7), (2, 3, 3, 2.0), (3, 2, 1, 0.3)])
+@pytest.mark.parametrize(("n", "k", "m", "epsilon"), [(3, 2, 2, 0.7), (2, 3, 3, 2.0), (4, 2, 1, "1/4")])
 def test_the_others_are_those_of_the_analysis(n, k, m, epsilon):
     scores = [[-2 * step / m for step in steps] for steps in vectors(n, k * m)]
     found, worst = solve(n, k, epsilon, steps=m, regular=True), solve(n, k, epsilon, steps=m, worst_case=True)
+    paper = solve(n, k, epsilon) if m == 1 else found
     for kind, name in [(PermuteAndFlip, "permute_and_flip"), (ExponentialMechanism, "exponential")]:
         errors = [expected_error(kind(epsilon), q) for q in scores]
-        assert getattr(found, name) == pytest.approx(sum(errors), rel=1e-12)
+        assert getattr(found, name) == getattr(paper, name) == pytest.approx(sum(errors), rel=1e-12)
         assert getattr(worst, name) == pytest.approx(max(errors), rel=1e-12)
         assert getattr(found.ratios, name) == pytest.approx(sum(errors) / found.value)
         assert getattr(worst.ratios, name) == pytest.approx(max(errors) / worst.value)
@@ -199,17 +199,6 @@ def dual_prices(program, odds, weights):
     return exact[0], -exact[1]
 
 
-@settings(max_examples=30)
-@given(st.integers(2, 3), st.integers(1, 2), st.integers(1, 3), st.floats(0.05, 3), st.randoms(use_true_random=False))
-def test_the_lower_bound_holds_whatever_the_prices(n, k, m, epsilon, random):
-    program, odds = regular_program(n, k, m), math.exp(-epsilon)
-    lattice = program.lattice
-    weights = np.array([random.uniform(0.1, 1) for _ in lattice.classes])
-    sums = np.array([random.uniform(-1, 1) for _ in lattice.classes])
-    rows = np.array([random.uniform(-0.1, 1) for _ in range(lattice.variables + program.lower.size)])
-    assert lower_bound(program, odds, weights, sums, rows) <= solution(program, odds, weights).objective + 1e-9
-
-
 @settings(max_examples=25)
 @given(st.integers(2, 4), st.integers(1, 2), st.integers(1, 3), st.floats(0.05, 5), st.booleans())
 def test_ratios(n, k, m, epsilon, worst_case):
@@ -217,35 +206,3 @@ def test_ratios(n, k, m, epsilon, worst_case):
     assert 1 - 1e-8 <= found.ratios.permute_and_flip <= found.ratios.exponential * (1 + 1e-12)
     assert found.steps == m
     assert all(sum(each) == pytest.approx(1, abs=1e-12) for each in found.probabilities.values())
-
-
-def test_a_gap_that_is_too_large_is_an_error(monkeypatch):
-    monkeypatch.setattr("dpselect.optimality.program.LARGEST_GAP", -1.0)
-    with pytest.raises(NotConverged, match="HiGHS left a duality gap of"):
-        solve(2, 2, 1, steps=2)
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "words"),
-    [
-        ({"steps": 0}, InvalidValue, "steps must be >= 1"),
-        ({"steps": 1.5}, InvalidType, "steps must be an integer"),
-        ({"steps": 10**6}, ProgramTooLarge, "more than the limit"),
-        ({"steps": 2, "relaxed": True}, InvalidValue, "relaxed needs the paper's program"),
-        ({"weights": [1, 2]}, InvalidType, "weights must be a function"),
-        ({"weights": lambda _: -1}, InvalidValue, "weights must not be negative"),
-        ({"weights": lambda _: 0}, InvalidValue, "and not zero on all vectors that have an error"),
-        ({"weights": lambda steps: not any(steps)}, InvalidValue, "and not zero on all vectors that have an error"),
-        ({"weights": lambda _: math.nan}, InvalidValue, "weights must hold finite numbers"),
-        ({"worst_case": 1}, InvalidType, "worst_case must be True or False"),
-        ({"epsilon": 1000, "steps": 2}, InvalidValue, "epsilon must be at most"),
-    ],
-)
-def test_bad_input(options, error, words):
-    with pytest.raises(error, match=words):
-        solve(3, 2, **({"epsilon": 1} | options))
-
-
-def test_the_largest_error_takes_no_weights():
-    with pytest.raises(InvalidValue, match="either weights or worst_case"):
-        solve(3, 2, 1, steps=2, worst_case=True, weights=lambda steps: 1)

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from dpselect.research.datasets import SUMS, VARIABLE
-from dpselect.research.experiment import Experiments, Material
+from dpselect.research.datasets import SUMS, VARIABLE, Material
 
 
 @pytest.fixture(scope="session")
@@ -12,7 +11,7 @@ def material() -> Material:
     histograms = {name: generator.poisson(300 * (number + 1), 64) for number, name in enumerate(SUMS)}
     for counts in histograms.values():
         counts[7] *= 2
-    return Material(points=6, experiments=Experiments(histograms))
+    return Material(6, histograms)
 
 
 @pytest.fixture

@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpselect.research import figures
-from dpselect.research.claims import CLAIMS, PRINTED, hepth_claims
-from dpselect.research.datasets import histograms
-from dpselect.research.experiment import Experiments, Material, PaperClaim, rounds_to
+from dpselect.research.claims import CLAIMS, PRINTED, PaperClaim, hepth_claims, rounds_to
+from dpselect.research.datasets import Material, histograms
 from tests.dpbench import FOLDER, needs_data
 
 POINTS = 40
@@ -20,18 +19,15 @@ def test_a_number_rounds_to_its_own_print(number: int, digits: int) -> None:
     assert not rounds_to(value + 0.6 / 10**digits, f"{value:.{digits}f}")
 
 
-def checked(points: int = POINTS, experiments: Experiments | None = None) -> list[PaperClaim]:
-    material = Material(points, experiments or Experiments())
-    return [row.against(material) for row in CLAIMS if row.needs_data == bool(experiments)]
+def checked(material: Material) -> list[PaperClaim]:
+    return [row.against(material) for row in CLAIMS if row.needs_data == bool(material.histograms)]
 
 
-def test_all_claims_that_need_no_data_pass() -> None:
-    found = checked()
+def test_all_claims_that_need_no_data_pass_and_nothing_is_claimed_about_data() -> None:
+    found = checked(Material(POINTS))
     assert len(found) == 22
+    assert all(claim.where and claim.statement.endswith(".") for claim in found)
     assert [claim for claim in found if claim.verdict != "pass"] == []
-
-
-def test_without_data_nothing_is_claimed_about_them() -> None:
     found = [row.against(Material(POINTS)) for row in CLAIMS if row.needs_data]
     assert {(claim.holds, claim.ours, claim.verdict) for claim in found} == {(None, "needs the data", "not checked")}
     assert [claim.paper for claim in found] == [
@@ -42,7 +38,7 @@ def test_without_data_nothing_is_claimed_about_them() -> None:
 
 @pytest.fixture(scope="module")
 def experiments() -> list[PaperClaim]:
-    return checked(experiments=Experiments(histograms(FOLDER)))
+    return checked(Material(POINTS, histograms(FOLDER)))
 
 
 @needs_data
@@ -82,7 +78,7 @@ def test_a_wrong_number_would_be_seen(field: str, value: str, number: int) -> No
     An error of 6.4 is met at an epsilon that rounds to 0.04 too, but the ratio there is another.
     """
     rows = list(hepth_claims(dataclasses.replace(PRINTED[0], **{field: value})))
-    claim = rows[number].against(Material(POINTS, Experiments(histograms(FOLDER))))
+    claim = rows[number].against(Material(POINTS, histograms(FOLDER)))
     assert (claim.holds, claim.verdict) == (False, "FAIL")
 
 
@@ -94,6 +90,6 @@ def test_a_worse_mechanism_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> Non
         return [ratios._replace(permute_and_flip=ratios.exponential) for ratios in true_curve(n, k, epsilons)]
 
     monkeypatch.setattr(figures, "ratio_curve", exchanged)
-    failed = [claim.statement for claim in checked() if claim.holds is False]
+    failed = [claim.statement for claim in checked(Material(POINTS)) if claim.holds is False]
     assert any("is one above the threshold" in statement for statement in failed)
     assert any("about 1.01" in statement for statement in failed)

@@ -1,4 +1,7 @@
+"""The DPBench files are found, fetched and verified; the scores of mode and median are those of their definitions."""
+
 import http.server
+import itertools
 import shutil
 import sys
 import threading
@@ -8,32 +11,38 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from dpselect import ExponentialMechanism, PermuteAndFlip
+from dpselect.analysis import expected_error
 from dpselect.errors import DataNotAvailable, DPSelectError, InvalidValue, WrongData
 from dpselect.research import datasets
-from dpselect.research.datasets import SUMS, VARIABLE, file_name, folded, histograms
+from dpselect.research.datasets import (
+    SUMS,
+    VARIABLE,
+    Experiment,
+    file_name,
+    folded,
+    histograms,
+    median_scores,
+    mode_scores,
+)
+from dpselect.research.plotting import EXPONENTIAL, FLIP
 from tests.dpbench import FOLDER, needs_data
 
 TOTALS = {"HEPTH": 347_414, "ADULTFRANK": 17_665, "MEDCOST": 9_415, "SEARCHLOGS": 335_889, "PATENT": 27_948_226}
 
 
 @needs_data
-def test_the_histograms_of_a_folder() -> None:
-    found = histograms(FOLDER)
-    assert {name: int(counts.sum()) for name, counts in found.items()} == TOTALS
-    assert {counts.shape for counts in found.values()} == {(1024,)}
-
-
-@needs_data
-def test_the_environment_names_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_histograms_of_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The argument wins over the environment."""
     monkeypatch.setenv(VARIABLE, str(FOLDER))
-    assert histograms()["HEPTH"].sum() == TOTALS["HEPTH"]
-
-
-@needs_data
-def test_the_argument_wins_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    by_environment = histograms()
     monkeypatch.setenv(VARIABLE, "/no/such/folder")
-    assert histograms(FOLDER)["HEPTH"].sum() == TOTALS["HEPTH"]
+    for found in (by_environment, histograms(FOLDER)):
+        assert {name: int(counts.sum()) for name, counts in found.items()} == TOTALS
+        assert {counts.shape for counts in found.values()} == {(1024,)}
 
 
 def test_folding_sums_neighbours() -> None:
@@ -42,30 +51,21 @@ def test_folding_sums_neighbours() -> None:
     assert folded(counts).sum() == counts.sum()
 
 
-def test_a_folder_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_without_the_data_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file with another sum is wrong before it is parsed."""
+    with pytest.raises(InvalidValue, match=r"HEPTH.n4096.npy is not in .*: download it from https://github.com/dpcomp"):
+        histograms(tmp_path)
     with pytest.raises(InvalidValue, match=r"data: .*none' is not a folder"):
         histograms(tmp_path / "none")
     monkeypatch.setenv(VARIABLE, str(tmp_path / "none"))
     with pytest.raises(InvalidValue, match=f"{VARIABLE}: .*none' is not a folder"):
         histograms()
-
-
-def test_a_folder_without_the_files(tmp_path: Path) -> None:
-    with pytest.raises(InvalidValue, match=r"HEPTH.n4096.npy is not in .*: download it from https://github.com/dpcomp"):
-        histograms(tmp_path)
-
-
-def test_a_file_with_another_sum(tmp_path: Path) -> None:
     np.save(tmp_path / file_name("HEPTH"), np.ones(4096, np.int64))
-    with pytest.raises(WrongData, match=r"is not DPBench's HEPTH: its SHA-256 sum differs") as raised:
-        histograms(tmp_path)
-    assert isinstance(raised.value, DPSelectError)
-
-
-def test_a_file_that_cannot_be_read_as_an_array_is_wrong_before_it_is_parsed(tmp_path: Path) -> None:
-    (tmp_path / file_name("HEPTH")).write_bytes(b"\x80\x04K\x01.")
-    with pytest.raises(WrongData):
-        histograms(tmp_path)
+    for _ in range(2):
+        with pytest.raises(WrongData, match=r"is not DPBench's HEPTH: its SHA-256 sum differs") as raised:
+            histograms(tmp_path)
+        assert isinstance(raised.value, DPSelectError)
+        (tmp_path / file_name("HEPTH")).write_bytes(b"\x80\x04K\x01.")
 
 
 @pytest.mark.usefixtures("offline")
@@ -115,14 +115,71 @@ def test_the_files_are_fetched_once(server: tuple[Path, http.server.ThreadingHTT
 
 
 @pytest.mark.usefixtures("offline")
-def test_a_fetched_file_with_another_sum_is_an_error(server: tuple[Path, http.server.ThreadingHTTPServer]) -> None:
+def test_what_the_server_lacks_or_has_changed_is_an_error(server: tuple[Path, http.server.ThreadingHTTPServer]) -> None:
     served, _ = server
+    with pytest.raises(DataNotAvailable, match="HTTPError"):
+        histograms()
     (served / file_name("HEPTH")).write_bytes(b"not the data")
     with pytest.raises(WrongData, match="SHA-256 sum differs"):
         histograms()
 
 
-@pytest.mark.usefixtures("offline")
-def test_a_file_that_the_server_lacks_is_not_available(server: tuple[Path, http.server.ThreadingHTTPServer]) -> None:
-    with pytest.raises(DataNotAvailable, match="HTTPError"):
-        histograms()
+# Mode and median as selection problems.
+
+counts_lists = st.lists(st.integers(0, 3), min_size=2, max_size=4)
+
+
+def has_median(counts: tuple[int, ...], bin_: int) -> bool:
+    """Neither those below nor those above are more than half of all."""
+    return 2 * sum(counts[:bin_]) <= sum(counts) and 2 * sum(counts[bin_ + 1 :]) <= sum(counts)
+
+
+def fewest_changes(counts: tuple[int, ...], bin_: int) -> int:
+    """Breadth-first: add or remove one person anywhere until the bin has the median."""
+    seen, frontier = {counts}, {counts}
+    for changes in itertools.count():
+        if any(has_median(one, bin_) for one in frontier):
+            return changes
+        moved = {
+            (*one[:i], one[i] + change, *one[i + 1 :])
+            for one in frontier
+            for i in range(len(one))
+            for change in (1, -1)
+            if one[i] + change >= 0
+        }
+        frontier = moved - seen
+        seen |= frontier
+    raise AssertionError
+
+
+@given(counts_lists)
+@settings(max_examples=60)
+def test_median_scores_count_the_people_to_add_or_remove(counts: list[int]) -> None:
+    expected = [-fewest_changes(tuple(counts), bin_) for bin_ in range(len(counts))]
+    assert median_scores(np.array(counts)).tolist() == expected
+
+
+@given(st.lists(st.integers(0, 1000), min_size=2, max_size=20), st.data())
+def test_one_person_moves_a_median_score_by_at_most_one(counts: list[int], data: st.DataObject) -> None:
+    before = np.array(counts)
+    after = before.copy()
+    after[data.draw(st.integers(0, len(counts) - 1))] += 1
+    assert np.abs(median_scores(after) - median_scores(before)).max() <= 1
+    assert median_scores(before).max() == 0
+
+
+@given(st.lists(st.integers(0, 100), min_size=2, max_size=9), st.floats(0.01, 2))
+def test_twice_the_count_is_the_monotonic_mechanism_in_other_units(counts: list[int], epsilon: float) -> None:
+    scores = mode_scores(np.array(counts))
+    for kind in (PermuteAndFlip, ExponentialMechanism):
+        ours = expected_error(kind(epsilon), scores)
+        assert ours == pytest.approx(2 * expected_error(kind(epsilon, monotonic=True), counts), rel=1e-11, abs=1e-300)
+
+
+def test_figures_of_an_experiment_agree_with_each_other() -> None:
+    experiment = Experiment("made up", "mode", np.array([5, 90, 100, 3]))
+    epsilon = experiment.epsilon(FLIP, 2.0)
+    assert experiment.error(FLIP, epsilon) == pytest.approx(2)
+    assert experiment.ratio(epsilon) == pytest.approx(experiment.error(EXPONENTIAL, epsilon) / 2)
+    assert experiment.error(EXPONENTIAL, epsilon * experiment.budget(epsilon)) == pytest.approx(2)
+    assert experiment.people == 0.5

@@ -64,7 +64,7 @@ def plain_mwem(counts, queries, rounds, passes):
 def test_mwem_without_noise_is_the_plain_one():
     generator = np.random.default_rng(2)
     queries = random_intervals(8, 20, generator)
-    errors = mwem_errors(COUNTS, queries, NEARLY_EXACT, Plan(1.0), 3, generator, rounds=6)
+    errors = mwem_errors(COUNTS, queries, NEARLY_EXACT, 3, generator, rounds=6)
     plain = plain_mwem(COUNTS, list(zip(queries.start, queries.stop, strict=True)), 6, 5)
     assert errors == pytest.approx(np.full(3, plain), rel=1e-9)
 
@@ -74,10 +74,10 @@ def test_the_noise_of_measurements_has_the_planned_deviation(gaussian):
     """One query of all bins: its measurement cannot change anything; one of a bin moves that bin by the noise."""
     counts = np.array([1000, 1000])
     everything = Intervals(np.array([0]), np.array([2]))
-    noise = Plan(1.0, deviation=20.0, gaussian=gaussian)
-    assert mwem_errors(counts, everything, UNIFORM, noise, 50, np.random.default_rng(3)).max() < 1e-9
+    chooser = Chooser(ExponentialMechanism, 1e-12, Plan(1.0, deviation=20.0, gaussian=gaussian))
+    assert mwem_errors(counts, everything, chooser, 50, np.random.default_rng(3)).max() < 1e-9
     half = Intervals(np.array([0]), np.array([1]))
-    errors = mwem_errors(counts, half, UNIFORM, noise, 20_000, np.random.default_rng(3), rounds=1)
+    errors = mwem_errors(counts, half, chooser, 20_000, np.random.default_rng(3), rounds=1)
     # Five multiplicative steps of gap/(2 people) on a half close 1 - (1 - 1/8)**5 of the gap, for small gaps.
     closed = 1 - (7 / 8) ** 5
     mean = 20 * closed * (np.sqrt(2 / np.pi) if gaussian else np.sqrt(1 / 2))

@@ -9,21 +9,31 @@ import numpy as np
 import pytest
 
 from dpselect import ExponentialMechanism, PermuteAndFlip, approximate
+from dpselect._show import tracked
+from dpselect.accounting.budget import rho_within
+from dpselect.analysis import top_k_error
 from dpselect.analysis.measures import promise
 from dpselect.errors import InvalidValue
-from dpselect.research import plotting, procedures, studies
+from dpselect.research import datasets, plotting, procedures, studies
 from dpselect.research.datasets import VARIABLE, histograms
 from dpselect.research.procedures import Currency, cases
 from dpselect.research.studies import (
     CANDIDATES,
+    MANY,
     NO_DIFFERENCE,
+    ONE,
+    ZCDP_PEEL,
     Mean,
     StudyComparison,
+    TopKCase,
     better,
-    draw_winners,
+    draw_top_k,
     mean_of,
     study,
     summaries,
+    top_k_cases,
+    top_k_summaries,
+    top_k_table,
     winners,
 )
 from tests.dpbench import FOLDER, needs_data
@@ -44,13 +54,10 @@ def test_intervals_cover_and_verdicts_are_mostly_right():
     assert 60 < same < 150
     assert other > 1990
     assert 1830 < covered < 1960
-
-
-def test_samples_without_spread():
-    zeros, ones = np.zeros(5), np.ones(5)
-    assert better(zeros, zeros) == NO_DIFFERENCE
-    assert better(zeros, ones) == FLIP
-    assert better(ones, zeros) == EXPONENTIAL
+    zeros, ones = np.zeros(5), np.ones(5)  # samples without spread
+    assert [better(zeros, zeros), better(zeros, ones), better(ones, zeros)] == [NO_DIFFERENCE, FLIP, EXPONENTIAL]
+    spread = np.arange(-2.0, 3.0)  # Welch's test has 4 degrees of freedom here, a pooled one 8
+    assert [better(zeros, spread + mean) for mean in (1.76, 2.0)] == [NO_DIFFERENCE, FLIP]
 
 
 def comparison(flip, soft, verdict):
@@ -68,8 +75,8 @@ def test_summaries():
 def test_the_study(tmp_path, monkeypatch):
     """On a made-up histogram."""
     made_up = {"made up": np.random.default_rng(1).poisson(300, 64)}
-    monkeypatch.setattr(studies, "histograms", lambda _: made_up)
-    monkeypatch.setattr(procedures, "BUDGETS", (0.1, 1.0))
+    monkeypatch.setattr(datasets, "histograms", lambda _: made_up)
+    monkeypatch.setattr(procedures, "BUDGETS", (1.0,))
     monkeypatch.setattr(procedures, "TOPS", (3,))
     monkeypatch.setattr(studies, "KS", (2, 5, 64))
     monkeypatch.setattr(studies, "winners", lambda: winners([1.0], [1, 2], [Currency.PURE]))
@@ -80,10 +87,10 @@ def test_the_study(tmp_path, monkeypatch):
         return items
 
     made = study(tmp_path / "out", runs=3, watch=watch)
-    assert seen == [("Cases", 2 * 3 * 3), ("Top k", 2 * 2)]
+    assert seen == [("Cases", 3 * 3), ("Top k", 2 * 2)]
     with (tmp_path / "out" / "study.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == len(made.comparisons) == 18
+    assert len(rows) == len(made.comparisons) == 9
     assert {row["study"] for row in rows} == {"stepwise features", "top 3", "MWEM"}
     assert {row["data_set"] for row in rows} == {"synthetic", "made up"}
     names = {path.name for path in (tmp_path / "out").iterdir()}
@@ -119,15 +126,15 @@ def test_bad_input(tmp_path, monkeypatch):
         study(tmp_path / "file" / "below", runs=2)
 
 
-def test_at_equal_pure_epsilon_permute_and_flip_wins_by_the_same_factor():
-    ratios = [row[-1] for row in winners([0.1, 1.0], [1, 10, 100], [Currency.PURE]).rows]
-    assert min(ratios) > 1
-    assert max(ratios) == pytest.approx(min(ratios))
-
-
-def test_under_zcdp_the_exponential_mechanism_wins_for_any_number():
-    table = winners([0.1, 1.0], [1, 10, 100], [Currency.ZCDP])
-    assert all(row[-1] < 0.7 for row in table.rows)
+def test_who_wins_depends_on_the_currency_and_not_on_the_number_of_selections():
+    """At equal pure epsilon permute-and-flip wins by the same factor; under zCDP the exponential mechanism wins."""
+    pure, zcdp = (
+        [row[-1] for row in winners([0.1, 1.0], [1, 10, 100], [currency]).rows]
+        for currency in (Currency.PURE, Currency.ZCDP)
+    )
+    assert min(pure) > 1
+    assert max(pure) == pytest.approx(min(pure))
+    assert max(zcdp) < 0.7
 
 
 def test_the_errors_are_those_of_the_budget_of_a_ledger():
@@ -146,7 +153,99 @@ def _largest(kind, rho):
     return low
 
 
-def test_the_figure_has_a_panel_for_each_currency():
-    table = winners([1.0], [1, 5], [Currency.PURE, Currency.ZCDP])
+# The methods for the top k.
+
+COUNTS = {name: np.random.default_rng(seed).poisson(30, 40) for seed, name in enumerate(("one", "two"))}
+FEW = {"small": np.array([90, 70, 70, 40, 20, 5])}  # so few that most errors are exact
+
+
+@pytest.fixture(scope="module")
+def few():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(studies, "KS", (2, 5, 40))
+        yield
+
+
+@pytest.fixture(scope="module")
+def top_k(few):
+    return top_k_cases(COUNTS, 20, np.random.default_rng(1), tracked)
+
+
+def test_every_method_has_every_case_that_leaves_a_choice(top_k):
+    """A method that does not depend on people has the same error for both kinds; a seed gives the same numbers."""
+    assert len(top_k) == len(top_k_table(top_k).rows) == 2 * 2 * 2 * (5 + 3), "data sets, epsilons, ks, methods"
+    assert {case.method for case in top_k if case.people == ONE} == set(studies.METHODS[:5])
+    assert {case.method for case in top_k if case.people == MANY} == {"margin", "one-shot", "peel"}
+    assert all(0 <= case.low <= case.error <= case.high for case in top_k)
+    errors = {people: {} for people in (ONE, MANY)}
+    for case in top_k:
+        errors[case.people][case.data_set, case.epsilon, case.k, case.method] = case.error
+    shared = errors[ONE].keys() & errors[MANY].keys()
+    assert len(shared) == 2 * 2 * 2 * 2
+    assert all(errors[ONE][place] == errors[MANY][place] for place in shared)
+    assert top_k_cases(COUNTS, 20, np.random.default_rng(1), tracked) == top_k
+    assert top_k_cases(COUNTS, 20, np.random.default_rng(2), tracked) != top_k
+
+
+@pytest.mark.usefixtures("few")
+def test_errors_are_those_of_the_analysis():
+    found = top_k_cases(FEW, 20, np.random.default_rng(1), tracked)
+    exact = [case for case in found if case.exact]
+    assert {case.method for case in exact} == {"set", "one-shot", "peel", ZCDP_PEEL, "margin"}
+    for case in exact:
+        options = {"method": case.method, "epsilon": case.epsilon}
+        if case.method == ZCDP_PEEL:
+            rho = rho_within(Fraction(case.epsilon), Fraction(1, 10**6))
+            options = {"method": "peel", "mechanism": "exponential", "rho": float(rho)}
+        truth = top_k_error(FEW["small"], case.k, max_values=1, **options)
+        assert case.error == case.low == case.high == pytest.approx(truth.mean, rel=1e-6)
+
+
+def made_up(method, error, k=2):
+    return TopKCase(ONE, "data", 1.0, k, method, error, error, error, True)
+
+
+def test_summaries_of_methods_count_negligible_errors_as_equal():
+    listed = [made_up("set", 1e-9), made_up("peel", 5e-4), made_up("set", 2.0, 5), made_up("peel", 1.0, 5)]
+    by_set, by_peel = top_k_summaries(listed)
+    assert (by_set.method, by_set.cases, by_set.best) == ("set", 2, 1)
+    assert (by_peel.method, by_peel.cases, by_peel.best) == ("peel", 2, 2)
+    assert by_set.median_error == pytest.approx(1.0)
+    assert by_peel.median_error == pytest.approx(0.50025)
+    assert top_k_summaries([]) == ()
+
+
+def test_the_figure_of_the_methods(top_k):
     with plotting.settings():
-        assert len(draw_winners(table).axes) == 2
+        figure = draw_top_k(top_k)
+        content = plotting.image(figure, "png")
+    assert content.startswith(b"\x89PNG")
+    assert len(figure.axes) == 4 * 2, "kinds of people and epsilons, data sets"
+    [legend] = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == list(studies.METHODS)
+    first = figure.axes[0]
+    assert (first.get_title(), first.get_ylim()[0]) == ("one", 1e-3)
+    assert "one value a person" in first.get_ylabel()
+    drawn = {bars.get_label(): bars[0].get_xydata().tolist() for bars in first.containers}
+    for method in studies.METHODS[:5]:
+        own = [case for case in top_k if case.place[:3] == (ONE, "one", 0.1) and case.method == method]
+        assert drawn[method] == [[case.k, max(case.error, 1e-9)] for case in own]
+    with plotting.settings():
+        figure = draw_top_k([made_up("set", 0.0), made_up("peel", 0.0)])  # all errors are zero
+    assert math.isfinite(figure.axes[0].get_ylim()[1])
+
+
+@needs_data
+def test_the_real_data(monkeypatch):
+    """One value a person, k = 20, epsilon 0.1: peeling is hundreds of people short, and the set is less than two."""
+    monkeypatch.setattr(studies, "KS", (20,))
+    counts = {"HEPTH": histograms(FOLDER)["HEPTH"]}
+    found = {
+        case.method: case.error
+        for case in top_k_cases(counts, 20, np.random.default_rng(1), tracked)
+        if (case.people, case.epsilon, case.k) == (ONE, 0.1, 20)
+    }
+    assert found["set"] < 2
+    assert found["noisy-counts"] < 2
+    assert found[ZCDP_PEEL] < found["one-shot"]
+    assert 100 < found["one-shot"] < found["peel"] * 1.2

@@ -78,21 +78,29 @@ def test_a_kernel_that_was_not_compiled_is_told(install, tmp_path, monkeypatch, 
     assert ("the kernel was not compiled. Only speed is lost." in capsys.readouterr().err) == is_told
 
 
-def test_the_lock_can_be_left_out(install, monkeypatch, capsys):
-    monkeypatch.setenv("LOCK", "no")
-    install["main"](["plot", "dev"])
-    assert install["calls"] == [["-e", ".[plot,dev]"]]
-    assert "LOCK=no was given: installing the newest" in capsys.readouterr().err
+MACHINE = ("linux-x86_64", "3.12")
+UNCOVERED = "does not cover Python {1} on {0}"
 
 
 @pytest.mark.parametrize(
-    "machine", [("linux-x86_64", "3.19"), ("linux-riscv64", "3.12"), ("linux-x86_64", "pypy 3.12")]
+    ("lock", "machine", "missing", "told"),
+    [
+        ("no", MACHINE, False, "LOCK=no was given: installing the newest"),
+        *[("", one, False, UNCOVERED.format(*one)) for one in (("linux-x86_64", "3.19"), ("linux-riscv64", "3.12"))],
+        ("", ("linux-x86_64", "pypy 3.12"), False, "does not cover Python pypy 3.12"),
+        ("", MACHINE, True, "the index does not have all versions of constraints/lock.txt"),
+    ],
 )
-def test_other_machines_are_told(install, monkeypatch, capsys, machine):
+def test_without_the_lock_pip_takes_the_newest_and_it_is_told(
+    install, monkeypatch, capsys, lock, machine, missing, told
+):
+    if lock:
+        monkeypatch.setenv("LOCK", lock)
     monkeypatch.setitem(install, "machine", lambda: machine)
-    install["main"]([])
-    assert install["calls"] == [["-e", "."]]
-    assert f"does not cover Python {machine[1]} on {machine[0]}" in capsys.readouterr().err
+    install["missing"].extend(["one"] * missing)
+    install["main"](["plot", "dev"])
+    assert install["calls"][missing:] == [["-e", ".[plot,dev]"]]
+    assert told in capsys.readouterr().err
 
 
 def test_an_extra_that_is_not_locked_is_refused(install):
@@ -105,13 +113,6 @@ def test_the_machine_that_runs_this_is_named_as_in_the_lock():
     system, python = runpy.run_path(str(SCRIPT))["machine"]()
     assert system.startswith(f"{sys.platform}-")
     assert python.endswith(f"{sys.version_info[0]}.{sys.version_info[1]}")
-
-
-def test_an_index_without_a_version_is_told(install, capsys):
-    install["missing"].append("one")
-    install["main"](["plot"])
-    assert install["calls"][1:] == [["-e", ".[plot]"]]
-    assert "the index does not have all versions of constraints/lock.txt" in capsys.readouterr().err
 
 
 def test_a_wrong_hash_stops_everything(tmp_path):

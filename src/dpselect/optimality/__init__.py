@@ -3,8 +3,8 @@
 Nothing here uses data.
 """
 
-from dpselect.optimality.lattice import MOST_VARIABLES, variable_count
-from dpselect.optimality.optimum import THRESHOLD, Certificate, Optimum, Ratios, certify, pareto_ratios, solve
+from dpselect.optimality.lattice import MOST_VARIABLES, THRESHOLD, Certificate, certify, variable_count
+from dpselect.optimality.program import Optimum, Ratios, pareto_ratios, solve
 
 __all__ = [
     "MOST_VARIABLES",

@@ -1,8 +1,15 @@
-"""The DPBench histograms (Hay et al. 2016): found in a folder or downloaded, and verified by SHA-256 checksums."""
+"""The data of the paper's experiments, and the selection problems of Section 6: mode and median of each histogram.
+
+The data are the DPBench histograms (Hay et al. 2016), found in a folder or downloaded, and verified by SHA-256
+checksums.
+"""
 
 import hashlib
 import io
 import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -11,7 +18,10 @@ import numpy as np
 
 from dpselect._messages import install_command
 from dpselect._types import Counts
+from dpselect.analysis import epsilon_for, expected_error
 from dpselect.errors import DataNotAvailable, InvalidValue, WrongData
+from dpselect.mechanisms import ExponentialMechanism, MechanismBase, PermuteAndFlip
+from dpselect.research.plotting import EXPONENTIAL, FLIP
 
 VARIABLE = "DPSELECT_DPBENCH"
 SOURCE = "https://raw.githubusercontent.com/dpcomp-org/dpcomp_core/HEAD/dpcomp_core/datafiles/1D/"
@@ -38,6 +48,14 @@ def histograms(folder: str | Path | None = None) -> dict[str, Counts]:
         return {data_set: _read(_fetched(data_set), data_set) for data_set in SUMS}
     where = "data" if folder is not None else VARIABLE
     return {data_set: _read(_found(Path(named), data_set, where), data_set) for data_set in SUMS}
+
+
+def available(folder: str | Path | None) -> tuple[Mapping[str, Counts], str]:
+    """The histograms, or none and the reason. Wrong data, or a folder without them, raise an error."""
+    try:
+        return histograms(folder), ""
+    except DataNotAvailable as error:
+        return {}, str(error)
 
 
 def _found(folder: Path, data_set: str, where: str) -> Path:
@@ -81,3 +99,75 @@ def folded(counts: Counts, bins: int = BINS) -> Counts:
     # The sums of runs of adjacent bins.
     sums: Counts = counts.reshape(bins, -1).sum(axis=1)
     return sums
+
+
+# The mechanisms of the paper's experiments, by their titles.
+KINDS: dict[str, type[MechanismBase]] = {kind.title: kind for kind in (PermuteAndFlip, ExponentialMechanism)}
+TASKS = ("mode", "median")
+
+
+def mode_scores(counts: Counts) -> Counts:
+    # Twice the number of people in each bin. The paper uses this because counts are monotonic: exp(-epsilon/2 * 2 gap)
+    # is exp(-epsilon gap). An error in these scores is twice the number of people.
+    return 2 * counts
+
+
+def median_scores(counts: Counts) -> Counts:
+    # Minus the number of people to add or remove until a bin contains the median: neither the people below nor
+    # those above outnumber all others. Adding a person in or above the bin, or removing one below, lowers the excess of
+    # those below by one.
+    below = np.cumsum(counts) - counts
+    above = counts.sum() - below - counts
+    scores: Counts = -np.maximum(np.abs(below - above) - counts, 0)
+    return scores
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Experiment:
+    """One task on one data set: errors in units of the paper's scores."""
+
+    data_set: str
+    task: str
+    counts: Counts
+
+    @cached_property
+    def scores(self) -> Counts:
+        return mode_scores(self.counts) if self.task == "mode" else median_scores(self.counts)
+
+    @property
+    def people(self) -> float:
+        return 0.5 if self.task == "mode" else 1.0
+
+    def error(self, name: str, epsilon: float) -> float:
+        return expected_error(KINDS[name](epsilon), self.scores)
+
+    def ratio(self, epsilon: float) -> float:
+        """The exponential mechanism's expected error relative to permute-and-flip's."""
+        return self.error(EXPONENTIAL, epsilon) / self.error(FLIP, epsilon)
+
+    def epsilon(self, name: str, error: float) -> float:
+        return epsilon_for(KINDS[name], self.scores, expected_error=error)
+
+    def budget(self, epsilon: float) -> float:
+        """The factor by which the exponential mechanism needs a larger epsilon to be as good as permute-and-flip."""
+        return self.epsilon(EXPONENTIAL, self.error(FLIP, epsilon)) / epsilon
+
+
+@dataclass(frozen=True)
+class Material:
+    """The inputs of the figures: how many epsilons the linear programs have, and the histograms if available."""
+
+    points: int = 250
+    histograms: Mapping[str, Counts] = field(default_factory=dict)
+
+    @property
+    def epsilons(self) -> tuple[float, ...]:
+        """The epsilons of the optimality ratios, from 0.01 to 10, evenly on a log axis."""
+        return tuple(np.geomspace(0.01, 10, self.points).tolist())
+
+    def on(self, data_set: str, task: str) -> Experiment:
+        return Experiment(data_set, task, self.histograms[data_set])
+
+    def of(self, *tasks: str) -> Iterator[Experiment]:
+        """The tasks on all data sets."""
+        return (self.on(data_set, task) for task in tasks for data_set in self.histograms)

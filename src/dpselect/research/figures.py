@@ -7,8 +7,10 @@ error of one; bars show both mechanisms at the epsilon where the exponential mec
 """
 
 import math
+import re
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -17,19 +19,39 @@ from dpselect.analysis import error_bounds, expected_error, worst_case_error
 from dpselect.mechanisms import ExponentialMechanism, MechanismBase, PermuteAndFlip, ReportNoisyMax
 from dpselect.optimality import THRESHOLD, Ratios
 from dpselect.optimality.lattice import bounded_lattice
-from dpselect.optimality.optimum import optimum
-from dpselect.optimality.program import paper_program
-from dpselect.research.experiment import KINDS, TASKS, Experiment, Material, Plot
+from dpselect.optimality.program import optimum, paper_program
+from dpselect.research.datasets import KINDS, TASKS, Experiment, Material
 from dpselect.research.plotting import (
     COLOURS,
     EXPONENTIAL,
     NOISY_MAX,
+    Curves,
     NumberTable,
-    draw_lines,
     of_bar,
     of_mechanism,
     of_number,
 )
+
+Draw = Callable[[Any, NumberTable], None]
+
+
+@dataclass(frozen=True)
+class Plot:
+    """One figure: `table` computes its numbers, `draw` draws them on a matplotlib figure."""
+
+    name: str  # of its files, which starts with its number in the paper
+    caption: str
+    table: Callable[[Material], NumberTable]
+    draw: Draw
+    size: tuple[float, float] = (4.6, 3.3)  # inches
+    needs_data: bool = False
+
+    @property
+    def number(self) -> str:
+        """The number in the paper: "Figure 2 (a)" if the name starts with "figure-2a"."""
+        number, panel = re.findall(r"^figure-(\d)(\w?)-", self.name)[0]
+        return f"Figure {number} ({panel})" if panel else f"Figure {number}"
+
 
 _P = "$p = \\exp(\\epsilon c / 2\\Delta)$"
 _ERROR = "expected error (units of the score)"
@@ -51,14 +73,7 @@ def error_by_p_table(_: Material) -> NumberTable:
         for p in np.linspace(0, 1, _GRID + 1)[1:].tolist():
             gap = -math.log(p) / float(mechanism.rate)
             rows.append((name, p, gap, expected_error(mechanism, [-gap] * (ERROR_BY_P_CANDIDATES - 1) + [0.0])))
-    return NumberTable(("mechanism", "p", "gap", "expected_error"), tuple(rows))
-
-
-def draw_error_by_p(figure: Any, table: NumberTable) -> None:
-    axes = figure.subplots()
-    draw_lines(axes, table, "mechanism", "p", "expected_error", start=(0,))
-    axes.set(xlabel=_P, ylabel=_ERROR, xlim=(0, 1), ylim=(0, None))
-    axes.legend()
+    return NumberTable(("mechanism", "p", "gap", "expected_error"), rows)
 
 
 def ratio(p: float, n: int) -> float:
@@ -71,15 +86,7 @@ def ratio(p: float, n: int) -> float:
 
 def ratio_by_p_table(_: Material) -> NumberTable:
     grid = np.geomspace(_SMALLEST, 1, _GRID).tolist()
-    return NumberTable(("n", "p", "ratio"), tuple((n, p, ratio(p, n)) for n in RATIO_BY_P_CANDIDATES for p in grid))
-
-
-def draw_ratio_by_p(figure: Any, table: NumberTable) -> None:
-    axes = figure.subplots()
-    draw_lines(axes, table, "n", "p", "ratio", lambda number, n: {"label": f"$n$ = {n:,}", **of_number(number)})
-    axes.set(xlabel=_P, ylabel="error ratio, exponential / permute-and-flip")
-    axes.set(xscale="log", xlim=(_SMALLEST, 1), ylim=(0.98, 2.02))
-    axes.legend()
+    return NumberTable(("n", "p", "ratio"), [(n, p, ratio(p, n)) for n in RATIO_BY_P_CANDIDATES for p in grid])
 
 
 def worst_case_by_n_table(_: Material) -> NumberTable:
@@ -87,22 +94,7 @@ def worst_case_by_n_table(_: Material) -> NumberTable:
     rows = [(name, n, worst_case_error(kind(1), n).error) for name, kind in KINDS.items() for n in sizes]
     bounds = {n: error_bounds(PermuteAndFlip(1), n) for n in sizes}
     rows += [(UPPER, n, bounds[n].upper) for n in sizes] + [(LOWER, n, bounds[n].lower) for n in sizes]
-    return NumberTable(("curve", "n", "expected_error"), tuple(rows))
-
-
-_BOUND = {"color": COLOURS[5], "linewidth": 1.1}
-_BOUNDS: dict[str, dict[str, Any]] = {
-    UPPER: {"label": "upper bound, $2\\Delta \\log(n)/\\epsilon$", "linestyle": (0, (1, 1)), **_BOUND},
-    LOWER: {"label": "lower bound, $\\Delta \\log(n)/2\\epsilon$", "linestyle": (0, (6, 2, 1, 2)), **_BOUND},
-}
-
-
-def draw_worst_case_by_n(figure: Any, table: NumberTable) -> None:
-    axes = figure.subplots()
-    draw_lines(axes, table, "curve", "n", "expected_error", lambda _, name: _BOUNDS.get(name) or of_mechanism(name))
-    axes.set(xlabel="number of candidates $n$", ylabel="worst expected error (units of the score)")
-    axes.set(xscale="log", xlim=(2, _LARGEST), ylim=(0, None))
-    axes.legend()
+    return NumberTable(("curve", "n", "expected_error"), rows)
 
 
 def noisy_max_by_gap_table(_: Material) -> NumberTable:
@@ -110,15 +102,18 @@ def noisy_max_by_gap_table(_: Material) -> NumberTable:
     grid = np.linspace(_LOWEST, 0, _GAPS + 1).tolist()
     kinds: dict[str, type[MechanismBase]] = {**KINDS, NOISY_MAX: ReportNoisyMax}
     rows = [(name, c, expected_error(kind(1), [c, c, 0.0])) for name, kind in kinds.items() for c in grid]
-    return NumberTable(("mechanism", "c", "expected_error"), tuple(rows))
+    return NumberTable(("mechanism", "c", "expected_error"), rows)
 
 
-def draw_noisy_max_by_gap(figure: Any, table: NumberTable) -> None:
-    axes = figure.subplots()
-    draw_lines(axes, table, "mechanism", "c", "expected_error")
-    axes.set(xlabel="$c$ (units of the score)", ylabel=_ERROR, xlim=(_LOWEST, 0), ylim=(0, None))
-    axes.set(xticks=[-20, -15, -10, -5, 0])
-    axes.legend(loc="upper left")
+def _numbered(symbol: str) -> Callable[[int, Any], dict[str, Any]]:
+    return lambda number, value: {"label": f"${symbol}$ = {value:,}", **of_number(number)}
+
+
+_BOUND = {"color": COLOURS[5], "linewidth": 1.1}
+_BOUNDS: dict[str, dict[str, Any]] = {
+    UPPER: {"label": "upper bound, $2\\Delta \\log(n)/\\epsilon$", "linestyle": (0, (1, 1)), **_BOUND},
+    LOWER: {"label": "lower bound, $\\Delta \\log(n)/2\\epsilon$", "linestyle": (0, (6, 2, 1, 2)), **_BOUND},
+}
 
 
 Sizes = tuple[tuple[int, int], ...]
@@ -141,28 +136,20 @@ def ratio_table(material: Material, sizes: Sizes, mechanism: str) -> NumberTable
         for n, k in sizes
         for epsilon, ratios in zip(material.epsilons, ratio_curve(n, k, material.epsilons), strict=True)
     ]
-    return NumberTable(("n", "k", "epsilon", "optimality_ratio"), tuple(rows))
+    return NumberTable(("n", "k", "epsilon", "optimality_ratio"), rows)
 
 
 def draw_ratios(figure: Any, table: NumberTable, by: str, limits: tuple[float, float] | None = None) -> None:
     # One line per lattice, and the threshold above which permute-and-flip is optimal.
-    axes = figure.subplots()
-    draw_lines(
-        axes,
-        table,
-        by,
-        "epsilon",
-        "optimality_ratio",
-        lambda number, value: {"label": f"${by}$ = {value}", **of_number(number)},
-    )
+    epsilons = table.column("epsilon")
+    settings = {"xscale": "log", "xlim": (min(epsilons), max(epsilons)), "ylim": limits}
+    names = {"xlabel": "$\\epsilon$", "ylabel": "optimality ratio (1 = optimal)"}
+    Curves((by, "epsilon", "optimality_ratio"), settings | names, _numbered(by))(figure, table)
+    [axes] = figure.axes
     axes.axvline(THRESHOLD, color="0.45", linewidth=1, linestyle=(0, (2, 2)), zorder=0)
     text, place = " $\\log\\frac{3+\\sqrt{5}}{2}$", (THRESHOLD, 1)
     axes.annotate(text, place, xycoords=("data", "axes fraction"), va="top", color="0.3")
-    axes.set(xscale="log", xlim=(min(table.column("epsilon")), max(table.column("epsilon"))))
-    axes.set(xlabel="$\\epsilon$", ylabel="optimality ratio (1 = optimal)")
-    axes.set(ylim=limits)
     axes.ticklabel_format(axis="y", useOffset=False)
-    axes.legend()
 
 
 _POINTS = 100
@@ -179,27 +166,27 @@ def error_table(experiments: Iterable[Experiment]) -> NumberTable:
             for epsilon in np.linspace(0, last, _POINTS + 1)[1:].tolist():
                 error = experiment.error(name, epsilon)
                 rows.append((experiment.data_set, name, epsilon, error, error * experiment.people))
-    return NumberTable(("data_set", "mechanism", "epsilon", "expected_error", "people"), tuple(rows))
+    return NumberTable(("data_set", "mechanism", "epsilon", "expected_error", "people"), rows)
 
 
 def _draw_errors(axes: Any, table: NumberTable) -> None:
-    draw_lines(axes, table, "mechanism", "epsilon", "expected_error")
+    Curves(("mechanism", "epsilon", "expected_error")).lines(axes, table)
     axes.set(yscale="log", xlim=(0, max(table.column("epsilon"))), ylim=(1, None))
     axes.locator_params(axis="x", nbins=4, steps=[1, 2, 5, 10])
     axes.xaxis.set_major_formatter(lambda epsilon, _: f"{epsilon:g}")
 
 
-def draw_one(figure: Any, table: NumberTable) -> Any:
+def draw_one(figure: Any, table: NumberTable) -> None:
     axes = figure.subplots()
     _draw_errors(axes, table)
     axes.set(xlabel="$\\epsilon$", ylabel=_ERROR)
     axes.legend()
-    return axes
 
 
 def draw_with_people(figure: Any, table: NumberTable) -> None:
     # The errors on one data set, with a second scale in people: the paper's scores count everybody twice.
-    axes = draw_one(figure, table)
+    draw_one(figure, table)
+    [axes] = figure.axes
     people = axes.secondary_yaxis("right", functions=(lambda error: error / 2, lambda error: error * 2))
     people.set_ylabel("expected error (people)")
     people.spines["right"].set_visible(True)
@@ -223,7 +210,7 @@ def bar_table(experiments: Iterable[Experiment]) -> NumberTable:
         for name in reversed(KINDS):
             error = experiment.error(name, epsilon)
             rows.append((experiment.task, experiment.data_set, epsilon, name, error, error * experiment.people))
-    return NumberTable(("task", "data_set", "epsilon", "mechanism", "expected_error", "people"), tuple(rows))
+    return NumberTable(("task", "data_set", "epsilon", "mechanism", "expected_error", "people"), rows)
 
 
 def _draw_bars(axes: Any, table: NumberTable) -> None:
@@ -249,131 +236,116 @@ def draw_tasks(figure: Any, table: NumberTable) -> None:
         axes.label_outer()
 
 
-def _of_ratios(name: str, number: str, caption: str, sizes: Sizes, mechanism: str, **limits: Any) -> Plot:
-    by = "n" if len({k for _, k in sizes}) == 1 else "k"
+def _of_ratios(name: str, sizes: Sizes, by: str, where: str) -> Plot:
     return Plot(
         name,
-        number,
-        caption,
-        lambda material: ratio_table(material, sizes, mechanism),
-        lambda figure, table: draw_ratios(figure, table, by, **limits),
+        f"Optimality ratio of permute-and-flip, {where}. Right of the dashed line it is proven to be one.",
+        partial(ratio_table, sizes=sizes, mechanism="permute_and_flip"),
+        partial(draw_ratios, by=by),
     )
 
 
-def _on_hepth(task: str) -> Callable[[Material], NumberTable]:
-    return lambda material: error_table([material.experiments.on("HEPTH", task)])
-
-
-def _on_all(task: str) -> Callable[[Material], NumberTable]:
-    return lambda material: error_table(material.experiments.of(task))
+def _of_errors(name: str, task: str, draw: Draw, data_set: str | None = None) -> Plot:
+    unit = " Scores are twice the people." if task == "mode" else ""
+    return Plot(
+        name,
+        f"Expected error against ε for the {task} of {data_set or 'five data sets'}, down to an error of one.{unit}",
+        lambda material: error_table([material.on(data_set, task)] if data_set else material.of(task)),
+        draw,
+        size=Plot.size if data_set else (7.6, 4.4),
+        needs_data=True,
+    )
 
 
 ERROR_BY_P = Plot(
     "figure-1a-error-by-p",
-    "Figure 1 (a)",
     "Expected error on the scores (c, c, 0) as a function of p, for n = 3 and ε = Δ = 1.",
     error_by_p_table,
-    draw_error_by_p,
+    Curves(
+        ("mechanism", "p", "expected_error"),
+        {"xlabel": _P, "ylabel": _ERROR, "xlim": (0, 1), "ylim": (0, None)},
+        start=(0,),
+    ),
 )
 RATIO_BY_P = Plot(
     "figure-1b-ratio-by-p",
-    "Figure 1 (b)",
     "Expected error of the exponential mechanism relative to that of permute-and-flip on the scores (c, …, c, 0).",
     ratio_by_p_table,
-    draw_ratio_by_p,
+    Curves(
+        ("n", "p", "ratio"),
+        {
+            "xlabel": _P,
+            "ylabel": "error ratio, exponential / permute-and-flip",
+            "ylim": (0.98, 2.02),
+            "xscale": "log",
+            "xlim": (_SMALLEST, 1),
+        },
+        _numbered("n"),
+    ),
 )
 WORST_CASE_BY_N = Plot(
     "figure-1c-worst-case-by-n",
-    "Figure 1 (c)",
     "Worst-case expected error against the number of candidates for ε = Δ = 1, between the analytic bounds.",
     worst_case_by_n_table,
-    draw_worst_case_by_n,
+    Curves(
+        ("curve", "n", "expected_error"),
+        {
+            "xlabel": "number of candidates $n$",
+            "ylabel": "worst expected error (units of the score)",
+            "xscale": "log",
+            "xlim": (2, _LARGEST),
+            "ylim": (0, None),
+        },
+        lambda _, name: _BOUNDS.get(name) or of_mechanism(name),
+    ),
 )
 NOISY_MAX_BY_GAP = Plot(
     "figure-4-noisy-max",
-    "Figure 4",
     "Expected error of the three mechanisms on the scores (c, c, 0) for ε = Δ = 1.",
     noisy_max_by_gap_table,
-    draw_noisy_max_by_gap,
+    Curves(
+        ("mechanism", "c", "expected_error"),
+        {
+            "xlabel": "$c$ (units of the score)",
+            "ylabel": _ERROR,
+            "xlim": (_LOWEST, 0),
+            "ylim": (0, None),
+            "xticks": [-20, -15, -10, -5, 0],
+        },
+        legend="upper left",
+    ),
 )
 
 FIGURES: tuple[Plot, ...] = (
     ERROR_BY_P,
     RATIO_BY_P,
     WORST_CASE_BY_N,
-    _of_ratios(
-        "figure-2a-optimality-by-n",
-        "Figure 2 (a)",
-        "Optimality ratio of permute-and-flip, k = 4, n = 3 to 6. Right of the dashed line it is proven to be one.",
-        BY_CANDIDATES,
-        "permute_and_flip",
-    ),
-    _of_ratios(
-        "figure-2b-optimality-by-k",
-        "Figure 2 (b)",
-        "Optimality ratio of permute-and-flip, n = 4, k = 2, 4, 6, 8. Right of the dashed line it is proven to be one.",
-        BY_DEPTH,
-        "permute_and_flip",
-    ),
-    _of_ratios(
+    _of_ratios("figure-2a-optimality-by-n", BY_CANDIDATES, "n", "k = 4, n = 3 to 6"),
+    _of_ratios("figure-2b-optimality-by-k", BY_DEPTH, "k", "n = 4, k = 2, 4, 6, 8"),
+    Plot(
         "figure-2c-optimality-exponential",
-        "Figure 2 (c)",
         "Optimality ratio of the exponential mechanism, n = 4, k = 2, 4, 6, 8.",
-        BY_DEPTH,
-        "exponential",
-        limits=(0.98, 2.02),
+        partial(ratio_table, sizes=BY_DEPTH, mechanism="exponential"),
+        partial(draw_ratios, by="k", limits=(0.98, 2.02)),
     ),
-    Plot(
-        "figure-3a-hepth-mode",
-        "Figure 3 (a)",
-        "Expected error against ε for the mode of HEPTH, down to an error of one. Scores are twice the people.",
-        _on_hepth("mode"),
-        draw_with_people,
-        needs_data=True,
-    ),
-    Plot(
-        "figure-3b-hepth-median",
-        "Figure 3 (b)",
-        "Expected error against ε for the median of HEPTH, down to an error of one.",
-        _on_hepth("median"),
-        draw_one,
-        needs_data=True,
-    ),
+    _of_errors("figure-3a-hepth-mode", "mode", draw_with_people, "HEPTH"),
+    _of_errors("figure-3b-hepth-median", "median", draw_one, "HEPTH"),
     Plot(
         "figure-3c-median-bars",
-        "Figure 3 (c)",
         "Expected error for the median of five data sets, at the ε where the exponential mechanism's is 50.",
-        lambda material: bar_table(material.experiments.of("median")),
+        lambda material: bar_table(material.of("median")),
         draw_tasks,
         size=(5.4, 3.3),
         needs_data=True,
     ),
     NOISY_MAX_BY_GAP,
-    Plot(
-        "figure-5-five-modes",
-        "Figure 5",
-        "Expected error against ε for the mode of five data sets, down to an error of one. Scores are twice the"
-        " people.",
-        _on_all("mode"),
-        draw_five,
-        size=(7.6, 4.4),
-        needs_data=True,
-    ),
-    Plot(
-        "figure-6-five-medians",
-        "Figure 6",
-        "Expected error against ε for the median of five data sets, down to an error of one.",
-        _on_all("median"),
-        draw_five,
-        size=(7.6, 4.4),
-        needs_data=True,
-    ),
+    _of_errors("figure-5-five-modes", "mode", draw_five),
+    _of_errors("figure-6-five-medians", "median", draw_five),
     Plot(
         "figure-7-both-bars",
-        "Figure 7",
         "Expected error for mode (scores are twice the people) and median of five data sets, at the ε where the"
         " exponential mechanism's is 50.",
-        lambda material: bar_table(experiment for task in TASKS for experiment in material.experiments.of(task)),
+        lambda material: bar_table(material.of(*TASKS)),
         draw_tasks,
         size=(9.6, 3.4),
         needs_data=True,

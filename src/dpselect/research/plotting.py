@@ -5,8 +5,8 @@ figures, chosen by its position among the mechanisms, and is labelled with its t
 """
 
 import io
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -51,12 +51,6 @@ def settings() -> Any:
         raise MissingExtra(f"the figures need matplotlib: {install_command('matplotlib')}") from None
 
 
-def lay_out(figure: Any) -> None:
-    """Lay out the figure once, so that every file of it has the same layout."""
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
-
-
 def blank_figure(width: float, height: float) -> Any:
     """An empty figure; the size is in inches."""
     return import_module("matplotlib.figure").Figure(figsize=(width, height), layout="constrained")
@@ -64,19 +58,18 @@ def blank_figure(width: float, height: float) -> Any:
 
 def of_mechanism(title: str) -> dict[str, Any]:
     """The style of a mechanism's line, which is the same in all figures."""
-    return of_number(_place(title), marked=False)
+    number = _place(title)
+    return {"color": COLOURS[number], "linestyle": DASHES[number]}
 
 
 def _place(title: str) -> int:
     return [kind.title for kind in MECHANISMS.values()].index(title)
 
 
-def of_number(number: int, *, marked: bool = True, every: float = 0.12) -> dict[str, Any]:
+def of_number(number: int) -> dict[str, Any]:
     """The style of the line with this number. Markers are spread along it, at different positions on each line."""
-    style: dict[str, Any] = {"color": COLOURS[number], "linestyle": DASHES[number]}
-    if marked:
-        style |= {"marker": MARKERS[number], "markersize": 4, "markevery": (0.02 + 0.025 * number, every)}
-    return style
+    marks = {"marker": MARKERS[number], "markersize": 4, "markevery": (0.02 + 0.025 * number, 0.12)}
+    return {"color": COLOURS[number], "linestyle": DASHES[number], **marks}
 
 
 def of_bar(title: str) -> dict[str, Any]:
@@ -84,18 +77,25 @@ def of_bar(title: str) -> dict[str, Any]:
     return {"color": COLOURS[number], "hatch": HATCHES[number], "edgecolor": "white", "label": title}
 
 
-def draw_lines(  # noqa: PLR0913, PLR0917 - a table, three of its columns, and their look
-    axes: Any,
-    table: "NumberTable",
-    label: str,
-    x: str,
-    y: str,
-    style: Callable[[int, Any], dict[str, Any]] = lambda _, title: of_mechanism(title),
-    start: tuple[float, ...] = (),
-) -> None:
-    """Draw one line for each label, by default a mechanism, which may start at the origin."""
-    for number, (value, xs, ys) in enumerate(table.series(label, x, y)):
-        axes.plot([*start, *xs], [*start, *ys], **{"label": value, **style(number, value)})
+@dataclass(frozen=True)
+class Curves:
+    """Draws one line for each label, by default a mechanism, which may start at the origin."""
+
+    columns: tuple[str, str, str]  # of the labels, of x and of y
+    settings: Mapping[str, Any] = field(default_factory=dict)  # of the axes
+    style: Callable[[int, Any], dict[str, Any]] = lambda _, title: of_mechanism(title)
+    start: tuple[float, ...] = ()
+    legend: str = "best"
+
+    def lines(self, axes: Any, table: "NumberTable") -> None:
+        for number, (value, xs, ys) in enumerate(table.series(*self.columns)):
+            axes.plot([*self.start, *xs], [*self.start, *ys], **{"label": value, **self.style(number, value)})
+
+    def __call__(self, figure: Any, table: "NumberTable") -> None:
+        axes = figure.subplots()
+        self.lines(axes, table)
+        axes.set(**self.settings)
+        axes.legend(loc=self.legend)
 
 
 def draw_means(axes: Any, points: list[tuple[float, float, float, float]], **style: Any) -> None:
@@ -112,24 +112,24 @@ def image(figure: Any, ending: str) -> bytes:
     return stream.getvalue()
 
 
-Row = tuple[Any, ...]
-
-
 @dataclass(frozen=True)
 class NumberTable:
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: Sequence[tuple[Any, ...]]
 
     def series(self, label: str, x: str, y: str) -> Iterator[tuple[Any, list[Any], list[Any]]]:
         """For each distinct label, in the order of the rows: the label, its x values and its y values."""
-        labels, xs, ys = self.column(label), self.column(x), self.column(y)
-        for wanted in dict.fromkeys(labels):
-            chosen = [index for index, found in enumerate(labels) if found == wanted]
-            yield wanted, [xs[index] for index in chosen], [ys[index] for index in chosen]
+        for wanted in dict.fromkeys(self.column(label)):
+            own = self.where(**{label: wanted})
+            yield wanted, own.column(x), own.column(y)
+
+    def curves(self, label: str, x: str, y: str) -> dict[Any, dict[Any, Any]]:
+        """For each distinct label, the y of each x."""
+        return {value: dict(zip(xs, ys, strict=True)) for value, xs, ys in self.series(label, x, y)}
 
     def where(self, **wanted: Any) -> "NumberTable":
         places = {self.columns.index(name): value for name, value in wanted.items()}
-        return NumberTable(self.columns, tuple(row for row in self.rows if all(row[i] == v for i, v in places.items())))
+        return NumberTable(self.columns, [row for row in self.rows if all(row[i] == v for i, v in places.items())])
 
     def column(self, name: str) -> list[Any]:
         place = self.columns.index(name)
@@ -162,6 +162,9 @@ def write_file(path: Path, content: str | bytes) -> Path:
 
 
 def write_figure(folder: Path, name: str, figure: Any) -> None:
+    """Write a figure as PNG and PDF. It is laid out once, so that every file of it has the same layout."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
     for ending in ("png", "pdf"):
         write_file(folder / f"{name}.{ending}", image(figure, ending))
 

@@ -64,6 +64,12 @@ class Plan:
     deviation: float = 0.0
     gaussian: bool = False
 
+    def noise(self, runs: int, generator: np.random.Generator) -> Floats:
+        """The noise of a measurement in each run."""
+        if self.gaussian:
+            return generator.normal(scale=self.deviation, size=runs)
+        return generator.laplace(scale=self.deviation / np.sqrt(2), size=runs)
+
 
 @cache
 def plan(currency: Currency, kind: type[MechanismBase], budget: float, selections: int, measured: bool) -> Plan:
@@ -96,10 +102,11 @@ Choices = npt.NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Chooser:
-    # A mechanism with the rate c = epsilon / (2 sensitivity), or twice that for monotonic scores.
+    # A mechanism with the rate c = epsilon / (2 sensitivity), or twice that for monotonic scores, and its plan.
 
     kind: type[MechanismBase]
     rate: float
+    plan: Plan = Plan(1.0)
 
     def choose(self, scores: npt.NDArray[Any], generator: np.random.Generator) -> Choices:
         chosen: Choices = (self.rate * scores + self.kind.noise(generator, scores.shape)).argmax(axis=1)
@@ -194,7 +201,6 @@ def mwem_errors(  # noqa: PLR0913, PLR0917 - the parts of a run
     counts: Counts,
     queries: Intervals,
     chooser: Chooser,
-    plan: Plan,
     runs: int,
     generator: np.random.Generator,
     rounds: int = ROUNDS,
@@ -209,7 +215,7 @@ def mwem_errors(  # noqa: PLR0913, PLR0917 - the parts of a run
     for _ in range(rounds):
         chosen = chooser.choose(np.abs(queries.answers(synthetic) - truth), generator)
         asked.append((bins >= queries.start[chosen, np.newaxis]) & (bins < queries.stop[chosen, np.newaxis]))
-        told.append(truth[0, chosen] + _noise(plan, runs, generator))
+        told.append(truth[0, chosen] + chooser.plan.noise(runs, generator))
         for number in range(_PASSES * len(asked)):
             inside, answer = asked[number % len(asked)], told[number % len(asked)]
             gap = answer - np.where(inside, synthetic, 0.0).sum(axis=1)
@@ -219,17 +225,9 @@ def mwem_errors(  # noqa: PLR0913, PLR0917 - the parts of a run
     return errors
 
 
-def _noise(plan: Plan, runs: int, generator: np.random.Generator) -> Floats:
-    if plan.gaussian:
-        return generator.normal(scale=plan.deviation, size=runs)
-    return generator.laplace(scale=plan.deviation / np.sqrt(2), size=runs)
-
-
 # The two mechanisms that are compared.
 COMPARED: tuple[type[MechanismBase], ...] = (PermuteAndFlip, ExponentialMechanism)
 
-
-Run = Callable[[Chooser, Plan, int, np.random.Generator], Floats]
 BUDGETS = (0.01, 0.03, 0.1, 0.3, 1.0)
 TOPS = (10, 100)
 SYNTHETIC = "synthetic"
@@ -237,23 +235,15 @@ SYNTHETIC = "synthetic"
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A larger mechanism on a data set: how it runs, and how it selects."""
+    """A larger mechanism on a data set: how it runs, how it selects, and the unit of its errors."""
 
     study: str
     data_set: str
-    selections: int
-    monotonic: bool
-    measured: bool
-    run: Run
+    run: Callable[[Chooser, int, np.random.Generator], Floats]
     unit: str
-
-    def errors(
-        self, kind: type[MechanismBase], currency: Currency, budget: float, runs: int, generator: np.random.Generator
-    ) -> Floats:
-        """The error of each run with selections by this mechanism."""
-        bought = plan(currency, kind, budget, self.selections, self.measured)
-        chooser = Chooser(kind, bought.epsilon if self.monotonic else bought.epsilon / 2)
-        return self.run(chooser, bought, runs, generator)
+    selections: int
+    monotonic: bool = True
+    measured: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,28 +255,26 @@ class Case:
     budget: float
 
     def errors(self, runs: int, generator: np.random.Generator) -> dict[str, Floats]:
-        """The errors of both mechanisms, by name."""
-        return {kind.name: self.task.errors(kind, self.currency, self.budget, runs, generator) for kind in COMPARED}
+        """The error of each run, by the name of the mechanism that selects."""
+        found = {}
+        for kind in COMPARED:
+            bought = plan(self.currency, kind, self.budget, self.task.selections, self.task.measured)
+            rate = bought.epsilon if self.task.monotonic else bought.epsilon / 2
+            found[kind.name] = self.task.run(Chooser(kind, rate, bought), runs, generator)
+        return found
 
 
 def tasks(histograms: Mapping[str, Counts], generator: np.random.Generator) -> Iterator[Task]:
     """All tasks. Without histograms, only the one on synthetic data."""
     rows = synthetic_rows(generator)
-
-    def stepwise(chooser: Chooser, _: Plan, runs: int, generator: np.random.Generator) -> Floats:
-        return stepwise_errors(rows, chooser, runs, generator)
-
-    yield Task("stepwise features", SYNTHETIC, CHOSEN, True, False, stepwise, "rows")
+    yield Task("stepwise features", SYNTHETIC, partial(stepwise_errors, rows), "rows", CHOSEN)
     for name, counts in histograms.items():
         for k in TOPS:
-            yield Task(f"top {k}", name, k, True, False, partial(_peel, counts, k), "people per bin")
+            yield Task(f"top {k}", name, partial(peeling_errors, counts, k), "people per bin", k)
     for name, counts in histograms.items():
         queries = random_intervals(counts.size, QUERIES, generator)
-        yield Task("MWEM", name, ROUNDS, False, True, partial(mwem_errors, counts, queries), "people per query")
-
-
-def _peel(counts: Counts, k: int, chooser: Chooser, _: Plan, runs: int, generator: np.random.Generator) -> Floats:
-    return peeling_errors(counts, k, chooser, runs, generator)
+        run = partial(mwem_errors, counts, queries)
+        yield Task("MWEM", name, run, "people per query", ROUNDS, monotonic=False, measured=True)
 
 
 def cases(histograms: Mapping[str, Counts], generator: np.random.Generator) -> list[Case]:

@@ -15,11 +15,13 @@ for people with one value and for people with many; only what a method must assu
 the rho that implies (epsilon, delta), as in a ledger with that budget.
 """
 
+import itertools
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from fractions import Fraction
+from operator import attrgetter
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -33,12 +35,12 @@ from dpselect._types import Counts, Floats
 from dpselect.accounting.budget import rho_within
 from dpselect.analysis import TopKError, top_k_error
 from dpselect.analysis.measures import promise
-from dpselect.errors import DataNotAvailable, InvalidValue
-from dpselect.mechanisms import ExponentialMechanism, MechanismBase, PermuteAndFlip
+from dpselect.errors import InvalidValue
+from dpselect.mechanisms import ExponentialMechanism, PermuteAndFlip
 from dpselect.research import plotting
-from dpselect.research.datasets import histograms
-from dpselect.research.plotting import NumberTable, Watch, draw_lines, draw_means, make_folder, write_figure, write_file
-from dpselect.research.procedures import DELTA, Case, Currency, cases, plan
+from dpselect.research.datasets import available
+from dpselect.research.plotting import Curves, NumberTable, Watch, draw_means, make_folder, write_figure, write_file
+from dpselect.research.procedures import COMPARED, DELTA, Case, Currency, cases, plan
 from dpselect.top_k import LEVEL, half_width
 
 FLIP, EXPONENTIAL = PermuteAndFlip.name, ExponentialMechanism.name
@@ -71,8 +73,8 @@ class StudyComparison:
 
 def compared(case: Case, errors: dict[str, Floats]) -> StudyComparison:
     flip, soft, task = errors[FLIP], errors[EXPONENTIAL], case.task
-    case_of = (task.study, task.data_set, case.currency.value, case.budget, task.unit)
-    return StudyComparison(*case_of, mean_of(flip), mean_of(soft), better(flip, soft))
+    place = (task.study, task.data_set, case.currency.value, case.budget, task.unit)
+    return StudyComparison(*place, mean_of(flip), mean_of(soft), better(flip, soft))
 
 
 def mean_of(errors: Floats) -> Mean:
@@ -81,43 +83,45 @@ def mean_of(errors: Floats) -> Mean:
 
 def better(flip: Floats, soft: Floats) -> str:
     """The mechanism with the smaller mean, if the interval of the difference excludes zero."""
-    parts = [float(errors.var(ddof=1)) / errors.size for errors in (flip, soft)]
-    difference, variance = float(soft.mean() - flip.mean()), sum(parts)
-    if not variance:
-        return NO_DIFFERENCE if not difference else FLIP if difference > 0 else EXPONENTIAL
-    freedom = variance**2 / sum(part**2 / (errors.size - 1) for part, errors in zip(parts, (flip, soft), strict=True))
-    if abs(difference) <= stats.t.ppf((1 + LEVEL) / 2, freedom) * math.sqrt(variance):
-        return NO_DIFFERENCE
-    return FLIP if difference > 0 else EXPONENTIAL
+    difference, spreads = float(soft.mean() - flip.mean()), (float(flip.std(ddof=1)), float(soft.std(ddof=1)))
+    if any(spreads):
+        samples = (flip.mean(), spreads[0], flip.size, soft.mean(), spreads[1], soft.size)
+        seen = stats.ttest_ind_from_stats(*samples, equal_var=False).pvalue < 1 - LEVEL
+    else:
+        seen = difference != 0
+    return NO_DIFFERENCE if not seen else FLIP if difference > 0 else EXPONENTIAL
 
 
-_TITLES = {PermuteAndFlip.title: "permute_and_flip", ExponentialMechanism.title: "exponential"}
+# What a comparison has of each mechanism that is compared.
+_MEANS = (attrgetter("permute_and_flip"), attrgetter("exponential"))
+
+
+def _grid(records: Sequence[Any], row_of: Callable[[Any], Any], sizes: tuple[float, ...], **options: Any) -> Any:
+    # A figure with a row of panels for each value of `row_of` and a column for each data set, its array of panels, and
+    # the records of each. The sizes are inches per column and beside them, and per row and beside them.
+    rows, names = (list(dict.fromkeys(map(of, records))) for of in (row_of, attrgetter("data_set")))
+    figure = plotting.blank_figure(sizes[0] * len(names) + sizes[1], sizes[2] * len(rows) + sizes[3])
+    grid = figure.subplots(len(rows), len(names), squeeze=False, sharex=True, **options)
+    places = [(row, name) for row in rows for name in names]
+    own = [[one for one in records if (row_of(one), one.data_set) == place] for place in places]
+    return figure, grid, list(zip(grid.flat, own, strict=True))
 
 
 def draw(comparisons: Sequence[StudyComparison]) -> Any:
     """A figure of one study: error against budget, with a row for each currency and a column for each data set."""
-    currencies = list(dict.fromkeys(one.currency for one in comparisons))
-    data_sets = list(dict.fromkeys(one.data_set for one in comparisons))
-    figure = plotting.blank_figure(2.4 * len(data_sets) + 1.2, 2.1 * len(currencies) + 0.6)
-    grid = figure.subplots(len(currencies), len(data_sets), squeeze=False, sharex=True, sharey="col")
-    for row, currency in zip(grid, currencies, strict=True):
-        for axes, data_set in zip(row, data_sets, strict=True):
-            own = [one for one in comparisons if (one.currency, one.data_set) == (currency, data_set)]
-            for title, field in _TITLES.items():
-                means = {one.budget: getattr(one, field) for one in own}
-                points = [(x, mean.value, mean.half_width, mean.half_width) for x, mean in means.items() if mean.value]
-                draw_means(axes, points, label=title, **plotting.of_mechanism(title))
-            axes.set_title(f"{data_set}: {currency}", fontsize=8)
+    figure, grid, panels = _grid(comparisons, attrgetter("currency"), (2.4, 1.2, 2.1, 0.6), sharey="col")
+    for axes, own in panels:
+        for kind, mean_of_kind in zip(COMPARED, _MEANS, strict=True):
+            means = [(one.budget, mean_of_kind(one)) for one in own]
+            points = [(x, mean.value, mean.half_width, mean.half_width) for x, mean in means if mean.value]
+            draw_means(axes, points, label=kind.title, **plotting.of_mechanism(kind.title))
+        axes.set_title(f"{own[0].data_set}: {own[0].currency}", fontsize=8)
+    for row in grid:
         row[0].set_ylabel(f"error ({comparisons[0].unit})")
     for axes in grid[-1]:
         axes.set_xlabel("total budget $\\epsilon$")
     grid[0][0].legend(fontsize=7)
-    plotting.lay_out(figure)
     return figure
-
-
-_MEANS = ("permute_and_flip", "permute_and_flip_half_width", "exponential", "exponential_half_width")
-_COLUMNS = ("study", "data_set", "currency", "budget", "unit", *_MEANS, "ratio", "better")
 
 
 @dataclass(frozen=True)
@@ -148,16 +152,15 @@ def summaries(comparisons: Iterable[StudyComparison]) -> tuple[StudySummary, ...
 def table(comparisons: Iterable[StudyComparison]) -> NumberTable:
     rows = []
     for one in comparisons:
-        means = (one.permute_and_flip, one.exponential)
-        numbers = [number for mean in means for number in (mean.value, mean.half_width)]
-        rows.append((one.study, one.data_set, one.currency, one.budget, one.unit, *numbers, one.ratio, one.better))
-    return NumberTable(_COLUMNS, tuple(rows))
+        *case, flip, soft, verdict = astuple(one)
+        rows.append((*case, *flip, *soft, one.ratio, verdict))
+    means = ("permute_and_flip", "permute_and_flip_half_width", "exponential", "exponential_half_width")
+    return NumberTable(("study", "data_set", "currency", "budget", "unit", *means, "ratio", "better"), rows)
 
 
 CANDIDATES = 1000
 WINNER_BUDGETS = (0.1, 1.0, 10.0)
 SELECTIONS = (1, 2, 3, 5, 10, 20, 50, 100)
-_WINNER_COLUMNS = ("currency", "budget", "selections", "permute_and_flip", "exponential", "ratio")
 
 
 def winners(
@@ -167,34 +170,23 @@ def winners(
 ) -> NumberTable:
     """The worst-case expected error of one of many selections, and the ratio (above one: permute-and-flip wins)."""
     rows = []
-    for currency in currencies:
-        for budget in budgets:
-            for count in selections:
-                flip, soft = (
-                    _worst_error(kind, currency, budget, count) for kind in (PermuteAndFlip, ExponentialMechanism)
-                )
-                rows.append((currency.value, budget, count, flip, soft, soft / flip))
-    return NumberTable(_WINNER_COLUMNS, tuple(rows))
-
-
-def _worst_error(kind: type[MechanismBase], currency: Currency, budget: float, count: int) -> float:
-    epsilon = plan(currency, kind, budget, count, measured=False).epsilon
-    return promise(kind(epsilon, monotonic=True), CANDIDATES).average
+    for currency, budget, count in itertools.product(currencies, budgets, selections):
+        plans = [(kind, plan(currency, kind, budget, count, measured=False)) for kind in COMPARED]
+        flip, soft = (promise(kind(each.epsilon, monotonic=True), CANDIDATES).average for kind, each in plans)
+        rows.append((currency.value, budget, count, flip, soft, soft / flip))
+    return NumberTable(("currency", "budget", "selections", "permute_and_flip", "exponential", "ratio"), rows)
 
 
 def draw_winners(table: NumberTable) -> Any:
     currencies = list(dict.fromkeys(table.column("currency")))
     figure = plotting.blank_figure(2.8 * len(currencies) + 0.6, 2.9)
     panels = figure.subplots(1, len(currencies), sharey=True, squeeze=False)[0]
+    style = {"marker": "o", "markersize": 3}
+    budgets = Curves(
+        ("budget", "selections", "ratio"), style=lambda _, one: {**style, "label": f"total $\\epsilon$ = {one:g}"}
+    )
     for axes, currency in zip(panels, currencies, strict=True):
-        draw_lines(
-            axes,
-            table.where(currency=currency),
-            "budget",
-            "selections",
-            "ratio",
-            lambda _, budget: {"marker": "o", "markersize": 3, "label": f"total $\\epsilon$ = {budget:g}"},
-        )
+        budgets.lines(axes, table.where(currency=currency))
         axes.axhline(1, color="black", linewidth=0.8, linestyle=":")
         axes.set(xscale="log", xlabel="number of selections", title=currency)
     first, last = figure.axes[0], figure.axes[-1]
@@ -203,7 +195,6 @@ def draw_winners(table: NumberTable) -> Any:
     last.text(1, 1.03, "above the line permute-and-flip wins,", fontsize=7, va="bottom")
     last.text(1, 0.97, "below it the exponential mechanism", fontsize=7, va="top")
     first.legend(fontsize=7, loc="center")
-    plotting.lay_out(figure)
     return figure
 
 
@@ -269,7 +260,7 @@ def _error(counts: Counts, epsilon: float, k: int, method: str, runs: int, seed:
 
 
 def top_k_table(cases: Iterable[TopKCase]) -> NumberTable:
-    return NumberTable(tuple(field.name for field in fields(TopKCase)), tuple(astuple(case) for case in cases))
+    return NumberTable(tuple(field.name for field in fields(TopKCase)), [astuple(case) for case in cases])
 
 
 @dataclass(frozen=True)
@@ -298,29 +289,23 @@ def top_k_summaries(cases: Sequence[TopKCase]) -> tuple[TopKSummary, ...]:
 
 def draw_top_k(cases: Sequence[TopKCase]) -> Any:
     # A figure with a row for each kind of people and epsilon, and a column for each data set.
-    rows = list(dict.fromkeys((case.people, case.epsilon) for case in cases))
-    data_sets = list(dict.fromkeys(case.data_set for case in cases))
-    figure = plotting.blank_figure(2.2 * len(data_sets) + 1.0, 1.9 * len(rows) + 0.9)
-    grid = figure.subplots(len(rows), len(data_sets), squeeze=False, sharex=True, sharey=True)
-    for panels, (people, epsilon) in zip(grid, rows, strict=True):
-        for axes, name in zip(panels, data_sets, strict=True):
-            own = [case for case in cases if (case.people, case.epsilon, case.data_set) == (people, epsilon, name)]
-            for method in dict.fromkeys(case.method for case in own):
-                style = plotting.of_number(METHODS.index(method)) | {"markevery": 1}
-                points = [_point(case) for case in own if case.method == method]
-                draw_means(axes, points, label=method, **style)
-            ks = sorted({case.k for case in own})
-            axes.set_xticks(ks, [str(k) for k in ks])
-            axes.minorticks_off()
-        panels[0].set_ylabel(f"{people},\n$\\epsilon$ = {epsilon:g}:\npeople short per item")
-    for axes, name in zip(grid[0], data_sets, strict=True):
-        axes.set_title(name)
+    figure, grid, panels = _grid(cases, attrgetter("people", "epsilon"), (2.2, 1.0, 1.9, 0.9), sharey=True)
+    for axes, own in panels:
+        for method in dict.fromkeys(case.method for case in own):
+            style = plotting.of_number(METHODS.index(method)) | {"markevery": 1}
+            draw_means(axes, [_point(case) for case in own if case.method == method], label=method, **style)
+        ks = sorted({case.k for case in own})
+        axes.set_xticks(ks, [str(k) for k in ks])
+        axes.minorticks_off()
+        if axes in grid[:, 0]:
+            axes.set_ylabel(f"{own[0].people},\n$\\epsilon$ = {own[0].epsilon:g}:\npeople short per item")
+        if axes in grid[0]:
+            axes.set_title(own[0].data_set)
     for axes in grid[-1]:
         axes.set_xlabel("k")
     grid[0][0].set_ylim(_LEAST, 2 * max(case.high for case in cases) + 2 * _LEAST)
-    lines = {line.get_label(): line for panels in grid for line in panels[0].containers}
+    lines = {line.get_label(): line for axes in grid[:, 0] for line in axes.containers}
     figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=len(lines))
-    plotting.lay_out(figure)
     return figure
 
 
@@ -355,10 +340,7 @@ def study(
         raise InvalidValue(f"runs must be >= {_FEWEST_RUNS}: one run has no confidence interval")
     generator = np.random.default_rng(_validate.count(seed=seed))
     with plotting.settings():  # raises an error if matplotlib is missing, before anything is computed
-        try:
-            found, why_missing = histograms(data), ""
-        except DataNotAvailable as error:
-            found, why_missing = {}, str(error)
+        found, why_missing = available(data)
         folder = make_folder(out)
         listed = watch(cases(found, generator), "Cases")
         comparisons = tuple(compared(case, case.errors(runs, generator)) for case in listed)

@@ -24,7 +24,6 @@ from dpselect.accounting.repeats import (
     Poisson,
     Repeated,
     Repeats,
-    checked_delta,
     checked_repeats,
     geometric,
     logarithmic,
