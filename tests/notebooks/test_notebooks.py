@@ -50,11 +50,6 @@ def loaded(path: Path) -> Any:
     return nbformat.read(path, as_version=4)
 
 
-def test_there_are_two_and_they_are_small() -> None:
-    assert [path.stem for path in NOTEBOOKS] == ["first-questions", "no-list"]
-    assert all(path.stat().st_size < 150_000 for path in NOTEBOOKS)
-
-
 @needs_kernel
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_what_is_saved_has_no_fault(path: Path) -> None:

@@ -334,10 +334,3 @@ def test_frames_that_are_changed_in_place(changed, rows, tmp_path):
     table.mode("x", candidates=[1], epsilon="0.25")
     same_error(table, lambda table: table.mode("x", candidates=[1], epsilon="0.25"), {"text": change})
     assert len(list(Ledger(tmp_path / "ledger").entries())) == 1
-
-
-def test_other_rows_and_categories_of_a_frame_are_read(tmp_path):
-    frame = pd.DataFrame({"x": ["a"] * 50}, dtype="category")
-    table = dpselect.open_table(frame)
-    frame["x"] = pd.Series(["b"] * 50, dtype="category")
-    assert table.mode("x", candidates=["a", "b"], epsilon=5).value == "b"

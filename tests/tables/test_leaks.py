@@ -353,15 +353,6 @@ def test_nan_counts_nowhere_even_where_statistics_hide_it(tmp_path):
     assert places(dpselect.open_table(tmp_path / "n.parquet"), "x", 0, 3) == []
 
 
-def test_unfit_values_and_rows_without_a_person_are_left_out(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text("who,x\n1,5\n2,abc\n,5\n3,\n4,1e999\n5,nan\n6,-7\n7,2.5\n", encoding="utf-8")
-    table = dpselect.open_table(path, person="who")
-    assert places(table, "x", 0, 9) == [(0, False, 1), (2, True, 1), (5, False, 1), (9, False, 1)]
-    assert counts(table, "x", ["5", "abc"]) == [1, 1]
-    assert counts(table, "x", [5]) == [1]
-
-
 @pytest.mark.parametrize("kind", ["CSV", "Arrow", "Parquet"])
 def test_an_empty_table_is_answered_like_any_other(kind, tmp_path):
     schema = pa.schema({**SCHEMA, "who": pa.int64(), "g": pa.string()})

@@ -5,15 +5,12 @@ import math
 from decimal import Decimal
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-import dpselect
 from dpselect.errors import InvalidType, InvalidValue, RequestConflict
 from tests import spark
 from tests.tables.looking import counts, opened
 
-LISTED = [3, 0]
 REST = "not listed"
 TYPES = {"who": "int64", "g": "string", "x": "int64"}
 
@@ -48,17 +45,6 @@ def test_values_of_every_kind(type_, values, listed, found, engine):
     for person in (None, "who"):
         table = opened({"who": range(len(values)), "x": values}, engine, types={"x": type_}, person=person)
         assert counts(table, "x", listed, other=REST) == found
-
-
-def test_nothing_is_missed_in_a_file(tmp_path):
-    """DuckDB's statistics of a Parquet file ignore NaN."""
-    pq.write_table(pa.table({"x": [math.nan] * 50 + [1.0, 2.0, math.inf]}), tmp_path / "x.parquet")
-    table = dpselect.open_table(tmp_path / "x.parquet")
-    assert counts(table, "x", [1.0], other=REST) == [1, 2]
-    (tmp_path / "x.csv").write_text("who,x\n1,5\n2,many\n3,\n4,7\n4,8\n")
-    table = dpselect.open_table(tmp_path / "x.csv", person="who")
-    assert counts(table, "x", [5, 6], other=REST) == [1, 0, 2]
-    assert counts(table, "x", ["5", "6"], other=REST) == [1, 0, 2]
 
 
 def test_answers_name_it_as_it_was_given(engine):

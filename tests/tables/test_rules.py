@@ -4,8 +4,6 @@ import datetime
 from collections import Counter
 from decimal import Decimal
 
-import numpy as np
-import pyarrow as pa
 import pytest
 
 from dpselect import ExponentialMechanism, Ledger, PermuteAndFlip, every
@@ -73,47 +71,6 @@ def test_every_value_that_is_left_is_found_even_if_there_is_only_one():
     counts = [1] * 10_000
     counts[4_321] = 0
     assert chooser._unseen(0, 1, Counted(counts)) == [4_321]
-
-
-BEYOND = 2**63
-# What somebody has, in which type, a rule, the value that is counted, and what nobody has, nearly equal to it.
-NEARLY_SEEN = {
-    "floats of 32 bits": (0.1, pa.float32(), every("float64"), np.float32(0.1).item(), [0.1, 0.5]),
-    "wide numbers as floats": (
-        float(BEYOND),
-        pa.float64(),
-        every("integer", lower=BEYOND, upper=BEYOND + 5_000),
-        BEYOND,
-        [BEYOND + 1, BEYOND + 2_048],
-    ),
-    "fine decimals in writing": (
-        "0.000000000000000005",
-        None,
-        every("decimal", precision=38, digits=37, lower=0, upper=Decimal("1e-17")),
-        Decimal("5e-18"),
-        [Decimal("5.1e-18"), Decimal("4.9999e-18"), Decimal("6e-18")],
-    ),
-    "fine decimals": (
-        Decimal("1.50"),
-        pa.decimal128(18, 2),
-        every("decimal", precision=38, digits=20),
-        Decimal("1.5"),
-        [Decimal("1.501"), Decimal("1.499"), Decimal(10) ** 17],
-    ),
-    "whole numbers as decimals": (Decimal("2.00"), pa.decimal128(4, 2), every("int64"), 2, [200, 3, 10**18]),
-}
-
-
-@pytest.mark.parametrize("name", NEARLY_SEEN)
-def test_only_the_same_value_is_seen(engine, name):
-    """A value that is rounded to one that somebody has, and so never drawn, would tell that somebody has it."""
-    value, type_, rule, same, others = NEARLY_SEEN[name]
-    table = opened({"x": [value]}, engine, types={"x": type_})
-    rule.check(table.columns["x"])
-    with table._engine.tally(table.columns["x"], rule, table._individuals) as tally:
-        assert tally.levels() == [Levels([1], [1])]
-        assert rule.index(tally.values([(0, 1, 0)])[0]) == rule.index(same)
-        assert tally.unseen(0, [same, *others]) == others
 
 
 RULES = {

@@ -13,8 +13,6 @@ from tests.tables.looking import opened, repeated
 from tests.top_k.laws import law_of
 
 SLOW_SPARK = pytest.param("spark", marks=[*spark.MARKS, pytest.mark.slow])
-NAN = float("nan")
-TYPES = {"who": "int64", "g": "string", "x": "int64"}
 
 
 @pytest.fixture(params=["duckdb", pytest.param("spark", marks=spark.MARKS)])

@@ -102,14 +102,6 @@ def test_not_even_first_or_last(place, rows_of):
             assert rows_of(data) == good
 
 
-@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r\r\n", b"\n\r", b"\n\n"])
-@pytest.mark.parametrize("first", [b"\n", b"\r\n"])
-def test_lines_end_in_many_ways(first, end, tmp_path):
-    """Also mixed, as in a file that was put together on two systems."""
-    assert counts(opened(tmp_path / "t.csv", b"a,b" + first + end.join(GOOD)), "a", CANDIDATES) == [2, 1, 1]
-    assert counts(opened(tmp_path / "s.csv", b"a" + first + end.join([b"x", b"y", b"x"])), "a", CANDIDATES) == [2, 1, 0]
-
-
 PIECES = [
     b"x",
     b"y",
@@ -255,14 +247,6 @@ def test_a_line_is_split_once():
     assert "string_split" not in plan()
     connection.execute("RESET disabled_optimizers")
     assert plan().count("string_split") == 5
-
-
-@pytest.mark.slow
-def test_malformed_lines_take_nothing_with_them_in_workers(rows_of_workers):
-    good = [tuple(line.decode().split(",")) for line in GOOD]
-    lines_ = [line for bad in MALFORMED.values() for line in (bad, *GOOD)]
-    for end in ENDS.values():
-        assert rows_of_workers(end.join([b"a,b", *lines_])) == good * len(MALFORMED)
 
 
 @pytest.mark.parametrize("size", range(1, 12))

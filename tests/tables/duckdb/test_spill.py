@@ -16,7 +16,6 @@ import pytest
 import dpselect
 from dpselect.errors import EngineFailure
 from dpselect.tables.duckdb import connections as spill
-from dpselect.tables.duckdb.connections import connect
 from dpselect.tables.spark.workers import connect_in_worker
 
 pytestmark = pytest.mark.slow
@@ -242,11 +241,6 @@ def test_a_question_spills_there_and_nowhere_else(tmp_path, monkeypatch):
             outcomes.append("failure")
         assert [path.name for path in tmp_path.iterdir()] == ["t.parquet"]
     assert outcomes == ["x", "failure"]
-
-
-def test_connections_do_not_share_a_path():
-    paths = {connect().execute(WHERE).fetchone() for _ in range(3)}
-    assert len(paths) == 3
 
 
 def test_a_worker_of_spark_spills_nothing():
