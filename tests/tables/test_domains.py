@@ -324,17 +324,6 @@ def test_words_and_digests_tell_rules_apart():
     assert all(len(domain.sha256) == 64 and domain.words.startswith("every ") for domain in domains)
 
 
-def test_words():
-    assert every("int64").words == "every int64"
-    assert every("text", max_bytes=8).words == "every text of at most 8 bytes"
-    assert every("text", max_bytes=1, alphabet="b'a").words == 'every text of at most 1 byte of the characters "\'ab"'
-    assert every("text", max_bytes=2, alphabet="ba") == every("text", max_bytes=2, alphabet="ab")
-    assert every("integer", lower=-5, upper=5).words == "every integer from -5 to 5"
-    assert every("date").words == "every date from 0001-01-01 to 9999-12-31"
-    assert every("decimal", precision=8, digits=2).words == "every decimal of at most 8 digits, 2 after the point"
-    assert every("uuid").words == "every uuid"
-
-
 def test_ends_are_read_from_text():
     assert every("date", lower="2000-01-01", upper="2000-12-31").size == 366
     assert every("integer", lower="-5", upper="5").size == 11

@@ -170,29 +170,6 @@ def test_a_missing_part_follows_from_the_type(column, given, size, ends):
     assert size is None or grid.size == size
 
 
-@pytest.mark.parametrize(
-    ("column", "written", "meant"),
-    [
-        (WHOLE, ("-5", "1e3", "5"), (-5, 1000, 5)),
-        (CENTS, ("0.5", " 7 ", "0.25"), (Decimal("0.5"), 7, Decimal("0.25"))),
-        (FLOAT, ("0.1", "2", "0.1"), (0.1, 2.0, 0.1)),
-        (DAYS, ("2024-01-01", "2024-12-31", "7"), (DAY, datetime.date(2024, 12, 31), 7)),
-        (TIMES, ("2024-01-01", "2024-01-01T12:00:00", "0.5"), (datetime.datetime(2024, 1, 1), NOON, 0.5)),
-        (
-            Column("x", "TIMESTAMPTZ", Kind.ZONED),
-            ("2024-01-01T12:00", "2024-01-01T14:00+02:00", "1"),
-            (ZONED, ZONED, 1),
-        ),
-        (IN_TEXT, ("0", "10", "1"), (0, 10, 1)),
-        (IN_TEXT, ("0", "10", "0.5"), (0, 10, Decimal("0.5"))),
-        (IN_TEXT, ("2024-01-01", "2024-02-01", "1"), (DAY, datetime.date(2024, 2, 1), 1)),
-    ],
-    ids=str,
-)
-def test_ends_and_steps_may_be_text(column, written, meant):
-    assert public_span(*written, column) == public_span(*meant, column)
-
-
 # Values at, between and beyond the candidates of a part of a range.
 
 

@@ -18,7 +18,6 @@ from dpselect.questions import splitting
 from dpselect.questions.rows import Places, quantile_score_runs
 from dpselect.questions.splitting import Part, People, SubPlaces, split_quantiles
 from dpselect.selection.draws import Draws
-from tests import reference
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.tables.small_splits import HALVES, Splits, Standing, depths, few_sub_places, mixture, price, split_at
 from tests.top_k.exact import flip_pmf, softmax
@@ -79,26 +78,6 @@ def test_all_sub_places_together_are_uniform(many):
     right = stats.binom(8, 0.5).pmf(range(9))
     assert_fits(lower, right)
     assert_rejected(lower, stats.binom(8, 0.6).pmf(range(9)), truth=right)
-
-
-@settings(max_examples=150, deadline=None)
-@given(data=st.data(), count=st.integers(0, 30), many=st.sampled_from([0, 1, 2, 7, 100]))
-def test_sub_places_stay_what_they_are(data, count, many):
-    """Repeated and overlapping questions, and counts, agree with all of them, which are drawn last."""
-    subs = SubPlaces(count, Draws(), many)
-    ranges = data.draw(st.lists(st.tuples(st.integers(0, count), st.integers(0, count)), max_size=6))
-    limits = data.draw(st.lists(st.integers(0, 2**32 - 1) | st.sampled_from([0, 1, 2**31, 2**30 + 2**29]), max_size=4))
-    seen = [(start, stop, subs.between(start, stop).tolist()) for start, stop in ranges]
-    counted = [(limit, subs.below(limit)) for limit in limits]
-    everyone = subs.between(0, count).tolist()
-    assert everyone == sorted(everyone)
-    assert len(everyone) == count
-    for start, stop, found in seen:
-        assert found == everyone[start:stop]
-        assert subs.between(start, stop).tolist() == found
-    for limit, found in [*counted, *((own + more, None) for own in everyone for more in (0, 1) if own + more < 2**32)]:
-        assert subs.below(limit) == sum(own < limit for own in everyone)
-        assert found in (None, subs.below(limit))
 
 
 def test_a_crowd_is_resolved_only_where_it_must_be():
@@ -214,44 +193,6 @@ def test_runs_of_cuts_are_a_partition_with_the_right_distances(world, level, rea
             assert runs.firsts == sorted(runs.firsts)
         if reach >= part.size:
             assert runs.is_complete
-
-
-def cut_law(kind, table, part, level, rate):
-    """The law of the cut, from the distance of each place."""
-    scores = [-distance(table, level, part, cut) for cut in range(part.low, part.high + 1)]
-    pmf = reference.permute_and_flip_pmf if kind is PermuteAndFlip else reference.exponential_pmf
-    return pmf(scores, float(rate))
-
-
-CROWDED = [0, 1, 1, 6, 6, 6, 6, 9, 10, 12, 14, 14, 17, 19]
-CUT_CASES = {
-    "all": (CROWDED, Part(0, 14, 0, PLACES - 1), Fraction(1, 2)),
-    "low level": (CROWDED, Part(0, 14, 0, PLACES - 1), Fraction(1, 10)),
-    "a part": (CROWDED, Part(3, 12, 5, 17), Fraction(2, 3)),
-    "one place": ([7] * 9, Part(0, 9, 0, PLACES - 1), Fraction(1, 2)),
-}
-
-
-@KINDS
-@pytest.mark.slow
-@pytest.mark.parametrize("reach", [1, 2, 40])
-@pytest.mark.parametrize("case", CUT_CASES)
-def test_cuts_have_the_law_of_all_places_for_any_reach(case, reach, kind):
-    table, part, level = CUT_CASES[case]
-    mechanism = kind(3, sensitivity=of_quantile(level, Neighbours.ADD_REMOVE, in_groups=True).largest_change)
-    with few_sub_places(BITS, reach):
-        people, drawn = Standing(table), []
-        is_complete = splitting._CutRuns.near(people, part, level, reach).is_complete
-        assert is_complete == (reach == 40 or case == "one place")
-        for _ in range(2_000):
-            cut, rank = splitting._cut(people, part, level, mechanism)
-            assert rank == sum(place < cut for place in table)
-            drawn.append(cut - part.low)
-    found = np.bincount(drawn, minlength=part.high - part.low + 1)
-    right = cut_law(kind, table, part, level, mechanism.rate)
-    assert_fits(found, right)
-    if case in ("low level", "a part"):  # in the others, twice the rate hardly changes the law
-        assert_rejected(found, cut_law(kind, table, part, level, 2 * mechanism.rate), truth=right)
 
 
 def test_the_reach_is_far_enough_and_of_any_size():
@@ -458,14 +399,3 @@ def test_scores_of_large_denominators_are_exact(level, people):
         assert scores[np.searchsorted(np.cumsum(lengths.astype(np.int64)), chosen, side="right")] == max(
             scores.tolist()
         )
-
-
-@KINDS
-def test_levels_whose_denominators_are_long_together(kind):
-    """Three levels that are allowed each, with a common denominator of 10**18."""
-    levels = [Fraction(250_001, 999_983), Fraction(1, 2), Fraction(749_993, 999_979), Fraction(999_960, 999_961)]
-    data = data_of(range(0, 1000, 10), [10**5] * 100)
-    answers = split_quantiles(data, 1000, levels, at(10**4, levels, kind), Draws())
-    assert [round(answer, -1) for answer in answers[:3]] == [250, 490, 750] or answers[:3] == sorted(answers[:3])
-    for answer, level in zip(answers, levels, strict=True):
-        assert abs(answer - 1000 * level) < 25
