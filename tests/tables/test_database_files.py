@@ -139,12 +139,6 @@ def test_what_sqlite_says_is_equal_is_one_person_and_one_value(encoding, tmp_pat
     assert equal == len(EQUAL) + len(large) - 1
 
 
-def test_a_relative_path_of_sqlite(tmp_path, monkeypatch):
-    sqlite_file(tmp_path / "t.db")
-    monkeypatch.chdir(tmp_path)
-    assert counts(dpselect.open_table("sqlite:///t.db", table="main.visits"), "x", ["1"]) == [3]
-
-
 def test_sqlite_is_only_read(tmp_path):
     path = sqlite_file(tmp_path / "t.db")
     for query in ("DELETE FROM visits", "SELECT 1 AS x; DELETE FROM visits", "SELECT * FROM none"):

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 
 import dpselect
-from dpselect import Ledger, zcdp
 from dpselect.selection.finding import Finding
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.tables.looking import opened, repeated
@@ -119,17 +118,3 @@ def test_coins_are_those_of_the_counts(engine):
     chance, wrong = finding.probability(3), finding.probability(2)
     found = sum("a" in own for own in answers)
     assert_rejected([found, times - found], [wrong, 1 - wrong], truth=[chance, 1 - chance])
-
-
-def test_answers_say_what_they_are(tmp_path):
-    ledger = Ledger(tmp_path / "ledger", zcdp("9", delta="1e-6"))
-    table = opened({"who": [1], "x": ["secret-value"]}, person="who", ledger=ledger)
-    answer = table.top_k("x", 2, epsilon=1, delta="1e-12")
-    assert answer.estimate == "up to 2 values that most people have, if enough have them"
-    assert answer.to_dict()["guarantee"]["delta"] == "1e-12"
-    assert table.values("x", epsilon=1, delta="1e-12").estimate == (
-        "the values that enough people have, each person counted for one of theirs, chosen at random"
-    )
-    texts = [str(entry.what) for entry in ledger.entries()]
-    assert all("found" in text or "values" in text for text in texts)
-    assert "secret" not in "".join(texts)

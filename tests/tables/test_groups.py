@@ -9,17 +9,6 @@ from tests.tables.looking import counts, opened
 GROUPS = ["north", "east", "south", "west"]
 
 
-@pytest.mark.parametrize("person", [None, "who"])
-def test_groups_of_every_kind(person):
-    """A column may be the group, the question and the person at once."""
-    values = {"flag": [True, False], "number": [1.5, 2.0], "text": ["a", "b"], "whole": [2**40, 2**41]}
-    table = opened({"who": [1, 2], **values}, person=person)
-    for name, groups in values.items():
-        grouped = table.group_by(name, groups=groups)
-        assert counts(grouped, name, groups) == [[1, 0], [0, 1]]
-        assert counts(grouped, "who", [1, 2]) == [[1, 0], [0, 1]]
-
-
 def test_people_of_every_kind_are_told_apart():
     """Also where their text would be the same."""
     rows = {"g": ["a", "b"] * 2, "x": [1] * 4}

@@ -50,12 +50,6 @@ def test_only_names_that_are_listed_are_suggested():
     assert len(str(refused.value)) < 200
 
 
-def test_a_tiny_epsilon_has_no_bounds_that_a_float_can_hold():
-    answer = dpselect.open_table(pa.table(ROWS)).quantiles("delay", "deciles", lower=0, upper=9, epsilon="1e-309")
-    assert answer.accuracy is None
-    assert "accuracy" not in repr(answer)
-
-
 def test_the_index_of_a_frame_is_no_column():
     frame = pd.DataFrame(ROWS, index=pd.Index(range(120), name="tail"))
     hint = "'tail' is not in the table.*: it is the index of the frame: give frame.reset_index\\(\\)"
@@ -121,13 +115,6 @@ def test_questions_of_other_libraries(table, name, hint):
     assert not hasattr(table, name)
 
 
-def test_a_table_knows_its_ledger_and_its_groups(table, tmp_path):
-    ledger = dpselect.Ledger(tmp_path / "l.ledger", budget=1)
-    assert table.ledger is None
-    assert dpselect.open_table(pa.table(ROWS), ledger=ledger).ledger is ledger
-    assert repr(table.group_by("dest", groups=["ulm", "bonn"])).endswith("person=None, groups=2 of 'dest')")
-
-
 def test_what_python_looks_for_itself_is_still_missing_quietly(table):
     with pytest.raises(AttributeError, match=r"^a table has no '__deepcopy__'$"):
         table.__deepcopy__  # noqa: B018 - the look-up is what is tested
@@ -141,11 +128,6 @@ def test_what_python_looks_for_itself_is_still_missing_quietly(table):
             continue
 
 
-def test_several_levels_are_quantiles(table):
-    with pytest.raises(InvalidType, match="use quantiles for several levels"):
-        table.quantile("delay", [0.1, 0.5], lower=0, upper=9, epsilon=1)
-
-
 @pytest.mark.parametrize("end", [[1], True, None.__class__])
 def test_an_end_of_another_type_is_named(table, end):
     with pytest.raises(InvalidType, match=r"got .*: give the public range of the column, such as 0 and 100"):
@@ -156,11 +138,6 @@ def test_a_german_date():
     table = dpselect.open_table(pa.table({"day": pa.array([], pa.date32())}))
     with pytest.raises(InvalidValue, match=r"'31.12.2026' cannot be read .*: write it as 2026-01-31"):
         table.median("day", lower="31.12.2026", upper="2027-01-01", epsilon=1)
-
-
-def test_a_rule_is_no_list_of_groups(table):
-    with pytest.raises(InvalidType, match=r"groups must be a list of values, got a rule: .*epsilon and delta"):
-        table.group_by("dest", groups=dpselect.every("text", max_bytes=4))
 
 
 def test_a_lone_group_is_doubtful(table):

@@ -120,11 +120,8 @@ def test_a_row_is_in_one_group_in_spark(name):
 
 
 @pytest.mark.parametrize("most", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("engine", ["duckdb", pytest.param("spark", marks=SLOW)])
-def test_a_person_is_in_so_many_groups_at_most(most, engine):
+def test_a_person_is_in_so_many_groups_at_most(engine, most):
     """Whatever the salt chooses, and also where values of the list are equal in the column's type."""
-    if engine == "spark":
-        spark.session()
     reached = 0
     for name in NAMES if engine == "duckdb" else ("float", "numbers in writing"):
         table, _ = table_of(name, 0, engine, people=["Ann", "Bob"])
@@ -137,7 +134,6 @@ def test_a_person_is_in_so_many_groups_at_most(most, engine):
     assert reached == most
 
 
-@pytest.mark.parametrize("engine", ["duckdb", pytest.param("spark", marks=SLOW)])
 def test_a_refusal_names_both_values_and_charges_nothing(engine, tmp_path):
     session = spark.session() if engine == "spark" else None
     rows = {"g": np.array([0.1], np.float32), "x": ["x"]}

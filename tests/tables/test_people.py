@@ -60,12 +60,6 @@ def test_people_flip_coins_of_their_own(engine):
     assert_rejected(pairs, [0.35, 0.15, 0.15, 0.35], truth=uniform)
 
 
-def test_each_question_flips_anew(engine):
-    """The same bits for 200 people twice have probability 2**-200."""
-    table = opened({"who": np.repeat(np.arange(200), 2), "x": np.arange(400)}, engine, person="who")
-    assert numbers(table, 0, 400) != numbers(table, 0, 400)
-
-
 # With some of their rows.
 
 ROWS = {

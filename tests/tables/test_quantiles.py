@@ -1,12 +1,9 @@
 """`quantiles`, `minimum` and `maximum`, and what is new for one quantile: answers, charges, requests, estimates."""
 
-import datetime
 import random
-from decimal import Decimal
 from fractions import Fraction
 from unittest.mock import Mock
 
-import pyarrow as pa
 import pytest
 
 from dpselect import Ledger
@@ -122,33 +119,3 @@ def test_999_levels_are_a_request_like_any_other(tmp_path):
     assert first.value == sorted(first.value)
     [entry] = table._ledger.entries()
     assert entry.charge.count == 10
-
-
-MOMENT = datetime.datetime(2024, 3, 5, 12, 0, 0, 123456)
-STORED = {
-    "whole numbers": ([7], pa.int64()),
-    "large numbers": ([2**64 - 1], pa.uint64()),
-    "floats": ([0.1], pa.float64()),
-    "narrow floats": ([0.1], pa.float32()),
-    "decimals": ([Decimal("1.50")], pa.decimal128(9, 2)),
-    "dates": ([MOMENT.date()], pa.date32()),
-    "moments": ([MOMENT], pa.timestamp("us")),
-    "moments of a zone": ([MOMENT.replace(tzinfo=datetime.UTC)], pa.timestamp("us", "Asia/Kolkata")),
-}
-
-
-@pytest.mark.parametrize(
-    "kind", ["decimals", *(pytest.param(k, marks=pytest.mark.slow) for k in STORED if k != "decimals")]
-)
-def test_stored_answers_have_the_type_of_the_column(kind, tmp_path):
-    """All people have one value, over the whole type; alone and in groups that are values, too."""
-    [value], type_ = STORED[kind]
-    rows, types = {"who": range(60), "x": [value] * 60, "g": [value] * 60}, {"x": type_, "g": type_}
-    answers = []
-    for _ in range(2):
-        table = opened(rows, types=types, person="who", ledger=tmp_path / "ledger", budget=10**9)
-        answers.append(table.quantiles("x", ["0.9", "0.1"], epsilon=CERTAIN, request_id="all"))
-        grouped = table.group_by("g", groups=[value])
-        answers.append(grouped.quantiles("x", ["0.9", "0.1"], epsilon=CERTAIN, request_id="groups"))
-    assert [repr(answer.value) for answer in answers] == [repr([value] * 2), repr({value: [value] * 2})] * 2
-    assert [answer.repeated for answer in answers] == [False, False, True, True]

@@ -121,13 +121,6 @@ def test_a_choice_without_an_order_is_listed_in_the_order_of_the_rule():
     assert table.top_k("x", 3, **asked).value == [1, 2, 3]
 
 
-def test_all_values_of_a_small_rule_are_free(tmp_path):
-    ledger = Ledger(tmp_path / "ledger", "1")
-    table = opened({"x": [True]}, ledger=ledger)
-    assert table.top_k("x", 2, candidates=every("boolean"), epsilon=1).value == [False, True]
-    assert list(ledger.entries()) == []
-
-
 def test_a_domain_that_no_mechanism_takes_is_refused_before_the_charge(tmp_path):
     table = opened({"x": ["a"] * 9}, ledger=tmp_path / "ledger.db", budget=9)
     with pytest.raises(InvalidValue, match="too many values"):

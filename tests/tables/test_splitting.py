@@ -271,15 +271,6 @@ def test_edges(case, kind):
             assert set(answers) == set(values)
 
 
-def test_an_exact_half_lies_between_the_halves():
-    """Forty people at each end: each place between them is a median."""
-    values, size = EDGES["the ends"]
-    drawn = [split_quantiles(data_of(values), size, HALVES[3], at(10**6, HALVES[3]), Draws()) for _ in range(200)]
-    assert all(first == 0 and last == size - 1 for first, _, last in drawn)
-    found = np.bincount([middle >> 62 for _, middle, _ in drawn], minlength=4)
-    assert_fits(found, [0.25] * 4)
-
-
 class Noting:
     """A mechanism that notes what it is asked, and answers with the first candidate."""
 
@@ -309,19 +300,6 @@ def test_one_level_is_a_plain_quantile(level):
     split_quantiles(data_of([2, 2], [3, 4], [False, True]), 5, [level], lambda _, noting=noting: noting, Draws())
     scores, lengths = quantile_score_runs(data_of([2], [7]), 5, level)
     assert noting.asked == [(scores.tolist(), lengths.tolist())]
-
-
-def test_levels_within_parts():
-    """The rank of each level within its part, as if the answers above were exact."""
-    asked = []
-
-    def mechanism(level):
-        asked.append(level)
-        return Noting()
-
-    levels = [Fraction(1, 10), Fraction(1, 4), Fraction(9, 10)]
-    split_quantiles(data_of([1], [3]), 5, levels, mechanism, Draws())
-    assert asked == [Fraction(1, 4), Fraction(2, 5), Fraction(13, 15)]
 
 
 # The law of answers, with the mechanisms themselves and random sub-places of one bit.

@@ -24,7 +24,6 @@ from tests.tables.small_splits import (
     inner_levels,
     joined,
     law_of_the_code,
-    mixture,
     price,
     split_at,
     tables,
@@ -147,31 +146,6 @@ def test_the_laws_of_the_code_are_private(neighbours):
 
 
 # Sub-places are drawn at random: the law of what is shown is a mixture.
-
-
-@pytest.mark.parametrize("subs", [2, 4])
-@pytest.mark.parametrize("neighbours", Neighbours)
-def test_with_random_sub_places_less_is_lost(neighbours, subs):
-    splits, people = world(HALVES[3], neighbours, subs=subs), {2: 4, 4: 2}[subs]
-    everyone = [table for count in range(people + 1) for table in tables(splits.values, count)]
-    losses = []
-    for shown in (False, True):
-        laws = {table: mixture(splits, table, shown=shown) for table in everyone}
-        nearby = [
-            (joined(table, one), table if other is None else joined(table, other))
-            for table in everyone
-            if len(table) < people
-            for one in range(splits.values)
-            for other in (range(splits.values) if neighbours is REPLACE else [None])
-        ]
-        ratio = max(
-            max(p / laws[other][outcome], laws[other][outcome] / p)
-            for one, other in nearby
-            for outcome, p in laws[one].items()
-        )
-        assert splits.is_within(ratio)
-        losses.append(splits.loss(ratio))
-    assert 0.4 < losses[1] < losses[0] < 0.71
 
 
 # Mistakes in the price, and the loss that is found.

@@ -86,12 +86,6 @@ def test_each_call_keeps_anew(engine, kept):
     assert (kept(engine, 100, 1) != kept(engine, 100, 1)).any()
 
 
-@named
-def test_a_limit_that_nobody_reaches_changes_nothing(engine, kept):
-    assert kept(engine, 9, 4).all()
-    assert kept(engine, 9, 10**9).all()
-
-
 # Any rows: missing values and people, values and groups that nobody listed, and rows that are equal.
 
 TYPES = {"who": "int64", "g": "string", "h": "int64", "x": "int64"}

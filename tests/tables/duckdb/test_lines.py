@@ -1,6 +1,5 @@
 """CSV lines: what is wrong with a line concerns that line only, wherever it stands and however lines end."""
 
-import json
 import re
 
 import pyarrow as pa
@@ -231,22 +230,6 @@ def test_a_long_line_is_left_out_before_it_is_looked_at():
     query = lines.rows_of("lines", ",", ["a", "b"], ["a", "b"])
     costly = [query.index(function) for function in ("regexp_", "string_split", "list_transform", "contains")]
     assert query.index(f"strlen(line) >= {lines.LONGEST_LINE}") < min(costly)
-
-
-def test_a_line_is_split_once():
-    """Conditions on the columns do not repeat the splitting, as they do where the engine pushes them down."""
-    connection = connect()
-    connection.register("lines", pa.table({"line": ["x,1"]}))
-    rows = lines.rows_of("lines", ",", ["a", "b"], ["a", "b"])
-    query = f"SELECT a, count(DISTINCT b) FROM ({rows}) WHERE a IS NOT NULL AND b <> 'z' GROUP BY a"
-
-    def plan():
-        return json.dumps(json.loads(connection.execute(f"EXPLAIN (FORMAT json) {query}").fetchall()[0][1]))
-
-    assert '"Projections": "fields"' in plan()  # where it is split; the expression is not shown
-    assert "string_split" not in plan()
-    connection.execute("RESET disabled_optimizers")
-    assert plan().count("string_split") == 5
 
 
 @pytest.mark.parametrize("size", range(1, 12))
