@@ -39,19 +39,6 @@ def table():
     return opened(ROWS, types=TYPES)
 
 
-@pytest.mark.parametrize("column", [name for name in ROWS if name not in ("other", "decimals")])
-def test_values_are_counted_and_nothing_else(column, table):
-    """Absent candidates have no count, values that are no candidates and missing ones are ignored, in any order."""
-    common, rare, _, _ = ROWS[column]
-    assert counts(table, column, [common, rare]) == [2, 1]
-    assert counts(table, column, [rare]) == [1]
-    if column != "flag":
-        absent = {"text": "", "zoned": ZONED.replace(year=1900), "time": NOON.replace(year=1900)}.get(column)
-        absent = {"day": DAY.replace(year=1900)}.get(column, absent) if column in ("day", *TYPES) else absent
-        absent = type(common)(77) if absent is None else absent
-        assert counts(table, column, [absent, rare, common]) == [0, 1, 2]
-
-
 @pytest.mark.parametrize(
     "candidates",
     [
