@@ -118,7 +118,7 @@ def grown(top, steps):
     return len(made)
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(steps=STEPS)
 def test_in_every_tree_every_file_counts_once(steps):
     with tempfile.TemporaryDirectory() as name:
@@ -131,7 +131,7 @@ NAMES = ["a", "b.csv", "[x]", ".hidden", "_under", "k=1", "ab", "*", "x y"]
 PARTS = st.sampled_from([*NAMES, "*", "**", "?", "a*", "[ab]*", "[!a]*", ".*", "*.csv", "[[]x]", "k=*", ".."])
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(
     paths=st.lists(st.lists(st.sampled_from(NAMES), min_size=1, max_size=3), min_size=1, max_size=8),
     pattern=st.lists(PARTS, min_size=1, max_size=4),

@@ -87,7 +87,7 @@ VALUES = st.one_of(
 ).filter(lambda text: len(os.fsencode(f"code={text}") if "\udcff" in text else f"code={text}".encode()) < 250)
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(values=st.lists(VALUES, min_size=1, max_size=4, unique=True), kind=st.sampled_from(["parquet", "csv"]))
 def test_one_folder_more_or_less_changes_neither_the_schema_nor_that_there_is_an_answer(values, kind):
     """A tree with a folder that says nothing, each of its neighbours, and the counts that every one should have."""

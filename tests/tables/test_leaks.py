@@ -419,7 +419,7 @@ CONTENT = {
 }
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(data=st.data(), size=st.integers(0, 8))
 def test_no_content_makes_a_question_raise(data, size):
     schema = pa.schema({"who": pa.int64(), "g": pa.string(), **{name: SCHEMA[name] for name in CONTENT}})

@@ -19,7 +19,7 @@ from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.tables.looking import answering, counts, opened, places, quantile_scores, repeated, standings, tallied
 
 MECHANISMS = [PermuteAndFlip, ExponentialMechanism]
-EXAMPLES = {"duckdb": 40, "spark": 3}
+EXAMPLES = {"duckdb": 30, "spark": 3}
 DAY, NOON = datetime.date(2024, 1, 1), datetime.datetime(2024, 1, 1, 12)
 ZONED = NOON.replace(tzinfo=datetime.UTC)
 KINDS = {
