@@ -193,16 +193,3 @@ def test_four_million_losers_of_tiny_weight(kind):
         assert all(abs(p.log() - q.log()) < 1 + arb(2) ** -60 for p, q in zip(*truth, strict=True))
     assert naive[0] == 1
     assert naive[1] < 0.9, "an outcome that is impossible on one side only"
-
-
-@pytest.mark.parametrize(
-    "score", [0, -0.0, TINY, 1.7e308, -1.7e308, 2**60, 2**64 - 1, -(10**400), Fraction(1, 3)], ids=str
-)
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_one_candidate(kind, score):
-    for mechanism in (kind(1), kind("1e-300"), kind(1e300), kind(1, 1e-310, True)):
-        assert mechanism.select([score]) == 0
-        assert mechanism.select_rows([[score], [score]]).tolist() == [0, 0]
-        assert mechanism.pmf([score]).tolist() == pytest.approx([1])
-    with pytest.raises(ValueError, match="NaN"):
-        broken.Percentages(1).select(np.array([1.0]))

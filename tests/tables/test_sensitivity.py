@@ -14,7 +14,6 @@ import pytest
 from dpselect.mechanisms.parameters import Neighbours, change_by_addition, of_counts, of_cuts, of_quantile
 from dpselect.questions.methods import Margin, NoisyCounts, OneShot, Peel, Set
 from tests.tables.looking import counts, middles, opened, quantile_scores, standings
-from tests.top_k.exact import joined, margin, pairs_of_people, sets, total
 
 CANDIDATES = (0, 1, 2)
 VALUES = (0, 1, 2, None, -4, 7)  # missing, and what is no candidate: outside of the range of a quantile
@@ -113,52 +112,21 @@ def test_counts_move_as_derived(neighbours, most_rows):
     assert one_direction == bound.monotonic
 
 
-# What a top-k scores: sums and margins of sets, and all counts at once. A person is a vector of zeros and ones.
-
-OTHER_COUNTS = [(0, 0, 0, 0), (1, 0, 2, 0), (9, 9, 0, 0), (9, 4, 4, 0), (0, 1, 2, 3), (30, 20, 20, 0)]
-
-
-def moves_of_sets(score, sizes, most_values, neighbours):
-    """For each pair of neighbours, how far the score of each set moves."""
-    candidates = sets(4, *sizes)
-    for one, other in pairs_of_people(4, most_values, replace=neighbours is Neighbours.REPLACE):
-        for others in OTHER_COUNTS:
-            yield [score(joined(others, one), c) - score(joined(others, other), c) for c in candidates]
+# What a top-k scores. `tests/top_k/test_theorems.py` enumerates all people for these ranges of sums and margins.
 
 
 @pytest.mark.parametrize("most_values", [1, 2, 3, None])
 @pytest.mark.parametrize("k", [1, 2, 3])
 @pytest.mark.parametrize("neighbours", BOTH)
-def test_sums_of_sets_move_as_derived(neighbours, k, most_values):
-    claim = Set(k, 4, most_values).claim(neighbours is Neighbours.ADD_REMOVE)
-    moved = list(moves_of_sets(total, (k, k), most_values or 4, neighbours))
-    assert max(max(vector) - min(vector) for vector in moved) == claim.score_range
-
-
-@pytest.mark.parametrize("most_values", [1, 2, 4])
-@pytest.mark.parametrize("sizes", [(1, 1), (2, 2), (1, 3), (2, 3)], ids=str)
-@pytest.mark.parametrize("neighbours", BOTH)
-def test_margins_move_as_derived(neighbours, sizes, most_values):
-    claim = Margin(sizes[1], 4, least=sizes[0]).claim(neighbours is Neighbours.ADD_REMOVE)
-    moved = list(moves_of_sets(margin, sizes, most_values, neighbours))
-    assert max(max(vector) - min(vector) for vector in moved) == claim.score_range
-
-
-@pytest.mark.parametrize("most_values", [1, 2, 3, None])
-@pytest.mark.parametrize("neighbours", BOTH)
-def test_all_counts_together_move_as_derived(neighbours, most_values):
-    """Laplace noise needs the sum of all changes, one shot and peeling the largest one."""
-    added = neighbours is Neighbours.ADD_REMOVE
-    pairs = pairs_of_people(4, most_values or 4, replace=not added)
-    moves = [[a - b for a, b in zip(*pair, strict=True)] for pair in pairs]
-    together = max(sum(map(abs, vector)) for vector in moves)
-    claimed = NoisyCounts(2, 4, most_values).claim(added).score_range
-    # If two people have more values than there are candidates, they share some of them.
-    assert together == (claimed if added or 2 * (most_values or 4) <= 4 else 4)
+def test_a_top_k_of_four_claims_what_the_theorems_state(neighbours, k, most_values):
+    added, most = neighbours is Neighbours.ADD_REMOVE, most_values or 4
+    factor = 1 if added else 2
+    assert Set(k, 4, most_values).claim(added).score_range == factor * min(most, k, 4 - k)
+    assert Margin(k, 4, least=1).claim(added).score_range == factor * 2
+    assert NoisyCounts(k, 4, most_values).claim(added).score_range == factor * most
     for kind in (OneShot, Peel):
-        claim = kind(2, 4, most_values).claim(added)
-        assert max(max(vector) - min(vector) for vector in moves if any(vector)) <= claim.score_range
-        assert (claim.sensitivity, claim.monotonic) == (1, added)
+        claim = kind(k, 4, most_values).claim(added)
+        assert (claim.sensitivity, claim.monotonic, claim.score_range) == (1, added, factor)
 
 
 @pytest.mark.parametrize("most_rows", [1, 2], ids=["rows", "people"])

@@ -1,16 +1,10 @@
 """What every engine must do for a top-k: keep some values of a person, answer by every method, charge for it."""
 
-from collections import Counter
-from fractions import Fraction
-
 import pytest
 
-from dpselect import Ledger, PermuteAndFlip, ReportNoisyMax, approximate, pure, zcdp
-from dpselect.questions.methods import Margin, NoisyCounts, OneShot, Set
+from dpselect import Ledger, approximate, pure, zcdp
 from tests import spark
-from tests.statistical.goodness import assert_fits, assert_rejected
-from tests.tables.looking import opened, repeated
-from tests.top_k.laws import law_of
+from tests.tables.looking import opened
 
 SLOW_SPARK = pytest.param("spark", marks=[*spark.MARKS, pytest.mark.slow])
 
@@ -85,31 +79,6 @@ def test_clear_questions_have_clear_answers(engine, name):
         assert together == [5, 9]
     else:  # 500, 302 and 202 people: the cut is clearest after three
         assert set(together) == ({1, 5, 9} if name == "interval" else {5, 9})
-
-
-DRAWN = {
-    "set": (Set(2, 5, 1), lambda epsilon: PermuteAndFlip(epsilon, score_range=1)),
-    "margin": (Margin(2, 5), lambda epsilon: PermuteAndFlip(epsilon, score_range=2)),
-    "one-shot": (OneShot(2, 5, ordered=True), lambda epsilon: PermuteAndFlip(epsilon / 2, monotonic=True)),
-    "noisy-counts": (NoisyCounts(2, 5, 1, ordered=True), lambda epsilon: ReportNoisyMax(epsilon, score_range=1)),
-}
-
-
-@pytest.mark.slow
-@slow_on_spark
-@pytest.mark.parametrize("name", DRAWN)
-def test_drawn_answers_fit_the_exact_probabilities(engine, name):
-    """Also the candidates that nobody has, and those with equal counts, are as likely as they should be."""
-    table = repeated({"x": ["a", "b", "a", "z", "c"]}, 1_500, engine=engine)
-    candidates, numbers = ["c", "d", "a", "e", "b"], (1, 0, 2, 0, 1)
-    answers = table.top_k("x", 2, candidates=candidates, epsilon=3, method=name).value
-    method, mechanism = DRAWN[name]
-    right, wrong = (law_of(method, mechanism(Fraction(epsilon)), numbers) for epsilon in (3, "1.6"))
-    drawn = Counter(tuple(candidates.index(label) for label in answer) for answer in answers.values())
-    found = [drawn[answer] for answer in right]
-    assert sum(found) == len(answers)
-    assert_fits(found, list(right.values()))
-    assert_rejected(found, list(wrong.values()), truth=list(right.values()))
 
 
 FREE = [{}, {"method": "set", "max_values": 1}, {"method": "margin"}, {"max_values": 2}, {"mechanism": "exponential"}]
