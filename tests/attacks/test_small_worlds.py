@@ -14,12 +14,7 @@ import pytest
 from flint import arb, ctx
 
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
-from dpselect.mechanisms.exponential import choose_by_rejection
-from dpselect.mechanisms.permute_and_flip import choose_head
-from dpselect.selection.gaps import Rate, gaps_of
 from tests import reference
-from tests.seam import distribution
-from tests.selection.test_exact_distribution import one_round
 
 SIZES, STEPS = range(1, 5), 4
 Scores = tuple[int, ...]
@@ -101,30 +96,6 @@ def test_the_check_is_not_idle():
     odds = Fraction(1, 3)
     for pmf in PMFS.values():
         assert worst_ratio(pmf, two_sided, 2, odds**2) > odds**-2
-
-
-def worlds_gaps(size: int) -> set[Scores]:
-    """How far the candidates are below the best, for all vectors of both worlds."""
-    found = set()
-    for world in (two_sided, one_sided):
-        for pair in world(size):
-            found |= {tuple(max(scores) - score for score in scores) for scores in pair}
-    return found
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_the_kernels_have_these_probabilities(size):
-    """The code that draws, with its coins of probability (1/3)**gap followed to every outcome; sorted gaps if four."""
-    odds = Fraction(1, 3)
-    for gaps in worlds_gaps(size):
-        if size == 4 and list(gaps) != sorted(gaps):
-            continue
-        contest = gaps_of(np.array([20 - gap for gap in gaps]), Rate(Fraction(1)))
-        scores = tuple(-gap for gap in gaps)
-        flipped = distribution(lambda draws, contest=contest: choose_head(contest, draws))
-        assert [flipped.get(i, 0) for i in range(size)] == list(PMFS["permute-and-flip"](scores, odds))
-        proposed = distribution(one_round(lambda draws, contest=contest: choose_by_rejection(contest, draws, batch=1)))
-        assert [proposed.get(i, 0) for i in range(size)] == list(PMFS["exponential"](scores, odds))
 
 
 IN_BALLS = {

@@ -6,12 +6,13 @@ epsilon is a ratio of odds ** -steps. The recursion here shares no code with dps
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 from unittest.mock import patch
 
 import numpy as np
@@ -198,6 +199,18 @@ def cuts(count: int) -> list[bool]:
         return [False] * count
     middle = count // 2
     return [*cuts(middle), True, *cuts(count - middle - 1)]
+
+
+def mixture(splits: Splits, values: Sequence[int], *, shown: bool) -> dict[tuple[int, ...], Fraction]:
+    """The law for people with these values, over all sub-places: of the outcomes, or of what is shown of them."""
+    law: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
+    share = Fraction(1, splits.subs ** len(values))
+    for subs in product(range(splits.subs), repeat=len(values)):
+        places = (value * splits.subs + sub for value, sub in zip(values, subs, strict=True))
+        for outcome, probability in splits.outcomes(joined((), *places)).items():
+            law[splits.answers(outcome) if shown else outcome] += share * probability
+    assert sum(law.values()) == 1
+    return law
 
 
 # The code of dpselect, with people at known places and few sub-places.

@@ -15,8 +15,7 @@ import pytest
 
 import dpselect
 from dpselect.errors import InvalidType, InvalidValue
-from tests.statistical.goodness import assert_fits, assert_rejected
-from tests.tables.looking import counts, opened, repeated
+from tests.tables.looking import counts, opened
 
 DAY, NOON = datetime.date(2024, 1, 1), datetime.datetime(2024, 1, 1, 12)
 ZONED = NOON.replace(tzinfo=datetime.UTC)
@@ -38,19 +37,6 @@ TYPES = {"cents": pa.decimal128(10, 2), "time": pa.timestamp("us"), "zoned": pa.
 @pytest.fixture(scope="module")
 def table():
     return opened(ROWS, types=TYPES)
-
-
-@pytest.mark.parametrize("column", [name for name in ROWS if name not in ("other", "decimals")])
-def test_values_are_counted_and_nothing_else(column, table):
-    """Absent candidates have no count, values that are no candidates and missing ones are ignored, in any order."""
-    common, rare, _, _ = ROWS[column]
-    assert counts(table, column, [common, rare]) == [2, 1]
-    assert counts(table, column, [rare]) == [1]
-    if column != "flag":
-        absent = {"text": "", "zoned": ZONED.replace(year=1900), "time": NOON.replace(year=1900)}.get(column)
-        absent = {"day": DAY.replace(year=1900)}.get(column, absent) if column in ("day", *TYPES) else absent
-        absent = type(common)(77) if absent is None else absent
-        assert counts(table, column, [absent, rare, common]) == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -99,31 +85,6 @@ def test_an_answer_is_an_item_of_the_list(table):
     assert answer == 1
     assert type(answer) is int
     assert table.mode("cents", candidates=[Decimal("1.500")], epsilon=1).value == Decimal("1.5")
-
-
-def test_candidates_that_nobody_has_can_win():
-    """One individual against nobody at epsilon 1: the best wins with probability 1 - exp(-1) / 2."""
-    draws, best = 2_000, 1 - math.exp(-1) / 2
-    table = repeated({"x": ["a", "z"]}, draws)
-    answers = list(table.mode("x", candidates=["a", "b"], epsilon=1).value.values())
-    found = [answers.count("a"), answers.count("b")]
-    assert_fits(found, [best, 1 - best])
-    never = 1 - math.exp(-2) / 2  # a mechanism of twice the epsilon
-    assert_rejected(found, [never, 1 - never], truth=[best, 1 - best])
-
-
-HUGE = [10**17, 10**18, 2**63, 2**64 - 1, 2**64, 10**30, -(2**63) - 1, 10**300]
-
-
-@pytest.mark.parametrize("kind", ["int64", "uint64"])
-def test_huge_integers(kind):
-    """Candidates beyond the column are candidates that nobody has."""
-    values = {"int64": [10**18, 10**18, 2**63 - 1, -(2**63)], "uint64": [10**18, 10**18, 2**63, 2**64 - 1]}[kind]
-    table = opened({"x": values}, types={"x": pa.type_for_alias(kind)})
-    candidates = [*HUGE, 2**63 - 1, -(2**63), 10**18 + 1]
-    assert counts(table, "x", candidates) == [values.count(candidate) for candidate in candidates]
-    text = opened({"x": list(map(str, [*values, 10**30, 10**30]))})
-    assert counts(text, "x", [10**18, 10**30, 10**300]) == [2, 2, 0]
 
 
 @pytest.mark.parametrize("precision", [28, 3])
@@ -230,22 +191,6 @@ def test_bad_candidates_are_refused(kind, table):
             question()
 
 
-@pytest.mark.parametrize(
-    ("k", "error", "words"),
-    [
-        (0, InvalidValue, "k must be from 1 to the number of candidates, 2, got 0"),
-        (3, InvalidValue, "k must be from 1 to the number of candidates, 2, got 3"),
-        (-1, InvalidValue, "k must be >= 0"),
-        (1.0, InvalidType, "k must be an integer"),
-        (True, InvalidType, "k must be an integer"),
-        ("1", InvalidType, "k must be an integer"),
-    ],
-)
-def test_bad_k_is_refused(k, error, words, table):
-    with pytest.raises(error, match=words):
-        table.top_k("text", k, candidates=["a", "b"], epsilon=1)
-
-
 def test_names_that_look_like_data_are_not_shown(tmp_path):
     """The first line of a CSV file without a header is somebody's row."""
     path = tmp_path / "rows.csv"
@@ -257,72 +202,11 @@ def test_names_that_look_like_data_are_not_shown(tmp_path):
     assert repr(found) == "Table(columns=2, person=None)"
 
 
-def test_columns_that_do_not_exist_are_named_with_those_that_do(table):
-    with pytest.raises(InvalidValue, match="column 'codes' is not in the table, which has 'text', 'whole'"):
-        table.mode("codes", candidates=[1], epsilon=1)
-    with pytest.raises(InvalidValue, match="person: the column 'patient' is not in the table, which has 'x'"):
-        opened({"x": [1]}, person="patient")
-    with pytest.raises(InvalidType, match="column must be the name of a column, got int"):
-        table.mode(3, candidates=[1], epsilon=1)
-    wide = opened({f"c{i}": [1] for i in range(40)})
-    with pytest.raises(InvalidValue, match=r"'c29', \.\.\.$"):
-        wide.mode("x", candidates=[1], epsilon=1)
-
-
 def test_bad_options_are_refused():
     with pytest.raises(InvalidValue, match="neighbours must be 'add-remove' or 'replace', got 'both'"):
         opened({"x": [1]}, neighbours="both")
     with pytest.raises(InvalidValue, match="engine must be one of duckdb, spark, got 'sqlite'"):
         opened({"x": [1]}, engine="sqlite")
-
-
-@pytest.mark.parametrize("epsilon", [0, -1, math.nan, math.inf, "x", True])
-def test_bad_epsilons_are_refused(epsilon, table):
-    for ask in (
-        lambda: table.mode("text", candidates=["a"], epsilon=epsilon),
-        lambda: table.median("whole", lower=0, upper=9, epsilon=epsilon),
-        lambda: table.group_by("text", groups=["a"]).mode("text", candidates=["a"], epsilon=epsilon),
-    ):
-        with pytest.raises((InvalidValue, InvalidType), match="epsilon must be"):
-            ask()
-
-
-def test_candidates_and_epsilon_are_required(table):
-    with pytest.raises(InvalidValue, match="give exactly one of epsilon and rho"):
-        table.mode("text", candidates=["a"])
-    with pytest.raises(InvalidValue, match=r"give candidates, .* delta"):
-        table.mode("text", epsilon=1)
-    with pytest.raises(InvalidValue, match="give groups, the public list"):
-        table.group_by("text")
-
-
-def test_an_ordered_top_k_is_in_order_of_selection_without_repetition():
-    table = opened({"x": ["a"] * 300 + ["b"] * 200 + ["c"] * 100})
-    asked = {"candidates": ["d", "c", "b", "a"], "ordered": True}
-    assert table.top_k("x", 3, **asked, epsilon=100).value == ["a", "b", "c"]
-    every = table.top_k("x", 4, **asked, epsilon="1e-6").value
-    assert sorted(every) == ["a", "b", "c", "d"]
-
-
-def test_top_k_peels_with_an_equal_share_of_epsilon():
-    """Two of three candidates with counts 2, 1, 0: the exact probability of each order, and of a twofold epsilon."""
-
-    def orders(epsilon):
-        first = dpselect.PermuteAndFlip(epsilon / 2, monotonic=True).pmf([2, 1, 0])
-        probabilities = []
-        for a in range(3):
-            left = [i for i in range(3) if i != a]
-            second = dpselect.PermuteAndFlip(epsilon / 2, monotonic=True).pmf([2 - i for i in left])
-            probabilities += [first[a] * p for p in second]
-        return probabilities
-
-    table = repeated({"x": ["a", "a", "b"]}, 2_000)
-    asked = {"candidates": list("abc"), "epsilon": 2, "method": "peel"}
-    keys = [f"{a}{b}" for a in "abc" for b in "abc" if a != b]
-    drawn = ["".join(order) for order in table.top_k("x", 2, **asked).value.values()]
-    found = [drawn.count(key) for key in keys]
-    assert_fits(found, orders(2))
-    assert_rejected(found, orders(4), truth=orders(2))
 
 
 def test_text_of_a_typed_source_is_text(tmp_path):

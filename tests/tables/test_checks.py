@@ -9,8 +9,6 @@ from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
 
-import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -73,26 +71,6 @@ def test_notations_of_numbers(tmp_path, notation):
     assert noticed(table.check("value")) == of_value((notation, 2 * len(texts)))
 
 
-def test_numbers_that_are_read_are_not_suspicious(tmp_path):
-    texts = ["1", "-1.5", "+2", "1e2", " 7 ", "1.200", ".5", "1_000"]
-    check = dpselect.open_table(written(tmp_path, texts)).check("value", lower=-9999, upper=9999, step="0.001")
-    assert (check.passed, check.notices, check.counted) == (True, (), len(texts))
-
-
-def test_a_point_before_three_digits_is_suspicious_next_to_commas(tmp_path):
-    check = dpselect.open_table(written(tmp_path, ["1.200", "3.400", "5", "7,5"])).check("value", lower=0, upper=9999)
-    assert noticed(check) == of_value((Notation.DECIMAL_COMMA, 1), (Notation.POINT_AND_THREE_DIGITS, 2))
-    assert check.counted == 3
-
-
-def test_whole_numbers_with_a_point(tmp_path):
-    """As pandas writes them. Candidates that are whole numbers do not equal them; a range reads them."""
-    table = dpselect.open_table(written(tmp_path, ["5.0", "6", "7."]))
-    assert noticed(table.check("value", candidates=[5, 6, 7])) == of_value((Notation.POINT_ZERO, 2))
-    assert noticed(table.check("value", candidates=["5", "6", "7."])) == of_value((Notation.POINT_ZERO, 1))
-    assert table.check("value", lower=0, upper=9).passed
-
-
 DATES = {
     Notation.DATE_ORDER: ["31/12/2024", "31.12.2024", "1-2-2024", "12/31/2024 10:00", "31 Dec 2024", "Dec 31, 2024"],
     Notation.SHORT_YEAR: ["31/12/24", "31.12.24", "24-01-02"],
@@ -112,51 +90,81 @@ def test_notations_of_dates(tmp_path, notation):
     assert noticed(table.check("value")) == of_value((notation, len(texts)))
 
 
-def test_a_short_year_is_read_as_the_first_century(tmp_path):
-    check = dpselect.open_table(written(tmp_path, ["31/12/24"])).check("value", lower="2000-01-01", upper="2030-01-01")
-    assert (check.counted, check.below, check.left_out) == (1, 1, {})
+UINT8 = dpselect.every("uint8")
+NEAR = ["I10", " I10", "I10 ", "i10", " e11 ", "J45", "Z00", "z00", "Z00", "NA", "", "e11"]
+DAYS = {"lower": "2000-01-01", "upper": "2030-01-01"}
+# Values, what is asked, the notices, and how many values count and are left out.
+CHECKED = {
+    "numbers that are read": (
+        ["1", "-1.5", "+2", "1e2", " 7 ", "1.200", ".5", "1_000"],
+        {"lower": -9999, "upper": 9999, "step": "0.001"},
+        {},
+        8,
+        {},
+    ),
+    "a point before three digits, beside commas": (
+        ["1.200", "3.400", "5", "7,5"],
+        {"lower": 0, "upper": 9999},
+        {Notation.DECIMAL_COMMA: 1, Notation.POINT_AND_THREE_DIGITS: 2},
+        3,
+        {Reason.UNREADABLE: 1},
+    ),
+    # As pandas writes whole numbers. Candidates that are whole numbers do not equal them; a range reads them.
+    "a point": (["5.0", "6", "7."], {"candidates": [5, 6, 7]}, {Notation.POINT_ZERO: 2}, 1, {Reason.UNREADABLE: 2}),
+    "a point in text": (
+        ["5.0", "6", "7."],
+        {"candidates": ["5", "6", "7."]},
+        {Notation.POINT_ZERO: 1},
+        2,
+        {Reason.UNLISTED: 1},
+    ),
+    "a point in a range": (["5.0", "6", "7."], {"lower": 0, "upper": 9}, {}, 3, {}),
+    "a short year, of the first century": (["31/12/24"], DAYS, {Notation.SHORT_YEAR: 1}, 1, {}),
+    "codes": (["12A", "AB12", "7 x", "3,5", "Ulm"], {}, {}, 5, {}),
+    "a date among names": (["31.12.2024", "Ulm", "Bonn"], {}, {}, 3, {}),
+    "texts near the list": (
+        NEAR,
+        {"candidates": LISTED},
+        {Notation.PADDED: 2, Notation.CASE: 3, Notation.MISSING_WORD: 1},
+        2,
+        {Reason.MISSING: 1, Reason.UNLISTED: 9},
+    ),
+    "a listed word": (
+        ["NA", "DE", "unknown", "-"],
+        {"candidates": ["NA", "DE", "unknown"]},
+        {Notation.MISSING_WORD: 1},
+        3,
+        {Reason.UNLISTED: 1},
+    ),
+    "text candidates that are numbers": (
+        ["1.5", "1,5", "2.0"],
+        {"candidates": ["1.5", "2"]},
+        {Notation.DECIMAL_COMMA: 1, Notation.POINT_ZERO: 1},
+        1,
+        {Reason.UNLISTED: 2},
+    ),
+    "padded text": (["Ulm", " Ulm", "Bonn\t"], {}, {Notation.PADDED: 2}, 3, {}),
+    "a rule": (
+        ["1", "300", "x", "2.5", "", "300", "7"],
+        {"candidates": UINT8},
+        {},
+        2,
+        {Reason.MISSING: 1, Reason.UNREADABLE: 2, Reason.UNLISTED: 2},
+    ),
+}
 
 
-def test_codes_are_not_numbers_with_units(tmp_path):
-    table = dpselect.open_table(written(tmp_path, ["12A", "AB12", "7 x", "3,5", "Ulm"]))
-    assert table.check("value").passed
-    table = dpselect.open_table(written(tmp_path, ["31.12.2024", "Ulm", "Bonn"]))
-    assert table.check("value").passed
-
-
-def test_texts_near_the_list(tmp_path):
-    values = ["I10", " I10", "I10 ", "i10", " e11 ", "J45", "Z00", "z00", "Z00", "NA", "", "e11"]
-    check = dpselect.open_table(written(tmp_path, values)).check("value", candidates=LISTED)
-    notices = of_value((Notation.PADDED, 2), (Notation.CASE, 3), (Notation.MISSING_WORD, 1))
-    assert noticed(check) == notices
-    assert (check.rows, check.counted) == (12, 2)
-    assert check.left_out == {Reason.MISSING: 1, Reason.UNLISTED: 9}
-    assert check.unlisted == len(set(values) - set(LISTED) - {""})
-
-
-def test_a_listed_word_is_not_missing(tmp_path):
-    table = dpselect.open_table(written(tmp_path, ["NA", "DE", "unknown", "-"]))
-    assert noticed(table.check("value", candidates=["NA", "DE", "unknown"])) == of_value((Notation.MISSING_WORD, 1))
-    grouped = table.group_by("value", groups=["NA", "DE", "unknown"])
-    assert noticed(grouped.check("who", lower=0, upper=9)) == of_value((Notation.MISSING_WORD, 1))
-
-
-def test_text_candidates_that_are_numbers(tmp_path):
-    check = dpselect.open_table(written(tmp_path, ["1.5", "1,5", "2.0"])).check("value", candidates=["1.5", "2"])
-    assert noticed(check) == of_value((Notation.DECIMAL_COMMA, 1), (Notation.POINT_ZERO, 1))
-
-
-def test_padded_text_without_a_list(tmp_path):
-    table = dpselect.open_table(written(tmp_path, ["Ulm", " Ulm", "Bonn\t"]))
-    for asked in ({}, {"candidates": dpselect.every("text", max_bytes=9)}):
-        assert noticed(table.check("value", **asked)) == of_value((Notation.PADDED, 2))
-
-
-def test_a_rule(tmp_path):
-    table = dpselect.open_table(written(tmp_path, ["1", "300", "x", "2.5", "", "300", "7"]))
-    check = table.check("value", candidates=dpselect.every("uint8"))
-    left_out = {Reason.MISSING: 1, Reason.UNREADABLE: 2, Reason.UNLISTED: 2}
-    assert (check.counted, check.left_out, check.unlisted) == (2, left_out, 1)
+@pytest.mark.parametrize("name", CHECKED)
+def test_what_is_noticed_counted_and_left_out(name, tmp_path):
+    values, asked, notices, counted, left_out = CHECKED[name]
+    check = dpselect.open_table(written(tmp_path, values)).check("value", **asked)
+    assert noticed(check) == of_value(*notices.items())
+    assert (check.rows, check.counted, check.left_out) == (len(values), counted, left_out)
+    if Reason.UNLISTED in left_out and asked["candidates"] is not UINT8:
+        assert check.unlisted == len(set(values) - set(asked["candidates"]) - {""})
+    first, *_, last = check.report().splitlines()
+    assert first.startswith("PRIVATE: ")
+    assert last.endswith("Nothing was charged, and nothing was released.")
 
 
 def test_people_and_rows():
@@ -283,14 +291,6 @@ def test_numbers_in_writing_and_the_ends_of_a_range(tmp_path, step):
     assert check.counted == sum(n for *_, n in places(table, "value", 1, 10, Decimal(step))) == len(WRITTEN) + 2
 
 
-def test_dates_in_writing_and_the_ends_of_a_range(tmp_path):
-    table = dpselect.open_table(written(tmp_path, ["1999-12-31", "2000-01-01", "2000-01-03", "2000-01-04", "infinity"]))
-    check = table.check("value", lower="2000-01-01", upper="2000-01-03")
-    assert (check.counted, check.below, check.above) == (5, 1, 2)
-    check = table.check("value", lower="2000-01-01T00:00:00", upper="2000-01-03T00:00:00")
-    assert (check.counted, check.below, check.above) == (5, 1, 2)
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_what_counts_is_what_questions_count(seed, tmp_path):
     """Random rows of text, with people and groups: all reasons by plain Python."""
@@ -325,22 +325,6 @@ def test_what_counts_is_what_questions_count(seed, tmp_path):
     assert every_row.check("value", candidates=LISTED).counted == sum(counts(every_row, "value", LISTED))
 
 
-FRAMES = {
-    "pandas": pd.DataFrame,
-    "polars": pl.DataFrame,
-    "objects": lambda rows: pd.DataFrame(rows, dtype=object),
-    "dictionary": lambda rows: pa.table({name: pa.array(own).dictionary_encode() for name, own in rows.items()}),
-}
-
-
-@pytest.mark.parametrize("frame", FRAMES)
-def test_frames(frame):
-    rows = {"value": ["I10", "i10", " I10", None, "Z"]}
-    check = dpselect.open_table(FRAMES[frame](rows)).check("value", candidates=LISTED)
-    assert (check.counted, check.left_out) == (1, {Reason.MISSING: 1, Reason.UNLISTED: 3})
-    assert noticed(check) == of_value((Notation.PADDED, 1), (Notation.CASE, 1))
-
-
 def test_typed_text_that_is_not_asked_for_numbers():
     """A column that has a type is text, so commas in it are not suspicious."""
     table = dpselect.open_table(pa.table({"value": ["1,5", "2,5"]}))
@@ -348,28 +332,6 @@ def test_typed_text_that_is_not_asked_for_numbers():
     assert noticed(in_writing(table).check("value")) == of_value((Notation.DECIMAL_COMMA, 2))
     with pytest.raises(InvalidType, match="no quantiles"):
         dpselect.open_table(pa.table({"value": ["1"]})).check("value", lower=0, upper=1)
-
-
-@pytest.mark.parametrize(
-    ("values", "type_", "kind"),
-    [([True, False, None], pa.bool_(), "true or false"), ([1, 2, None], pa.int32(), "whole numbers")],
-)
-def test_lists_of_typed_columns(values, type_, kind):
-    check = dpselect.open_table(pa.table({"value": pa.array(values, type_)})).check("value", candidates=values[:1])
-    assert (check.counted, check.left_out) == (1, {Reason.MISSING: 1, Reason.UNLISTED: 1})
-    assert (check.unlisted, check.read_as) == (1, f"one of 1 listed values ({kind})")
-
-
-@pytest.mark.parametrize("name", TYPED)
-def test_any_typed_column_without_more(name):
-    type_, values, *_ = TYPED[name]
-    finite = (
-        sum(abs(value) != float("inf") for value in values) if "float" in str(type_) or "double" in str(type_) else 0
-    )
-    check = dpselect.open_table(pa.table({"value": pa.array(values, type_)})).check("value")
-    known = [value for value in values if value == value]  # noqa: PLR0124 - NaN
-    assert check.rows == len(values)
-    assert check.counted == (len(known) if not finite else len(known) - 2)
 
 
 def test_an_empty_table_does_not_pass(tmp_path):
@@ -411,15 +373,6 @@ def test_up_to_five_values_are_shown_if_asked_for(tmp_path):
     }
     assert "[' I10']" in check.report()
     assert check.to_dict()["notices"][0]["examples"] == [" I10"]
-
-
-def test_the_report_begins_with_a_warning_and_says_that_it_is_free(tmp_path):
-    for values in (["I10"], ["x"]):
-        check = dpselect.open_table(written(tmp_path, values)).check("value", candidates=LISTED)
-        first, *_, last = check.report().splitlines()
-        assert first.startswith("PRIVATE: ")
-        assert last.endswith("Nothing was charged, and nothing was released.")
-        assert next(iter(check.to_dict())) == "private"
 
 
 def test_every_number_is_in_the_report(tmp_path):
@@ -486,13 +439,6 @@ def test_texts_that_are_not_utf8(column, tmp_path):
         assert noticed(check) == {(column, Notation.NOT_UTF8): len(broken) - whole}
         assert not check.passed
         assert dpselect.open_table(source).check("value").passed == (column != "value")
-
-
-def test_missing_values_are_no_texts():
-    rows = pa.table({"value": pa.array([None, "a"], pa.string()), "who": pa.array([None, "p"], pa.string())})
-    check = dpselect.open_table(rows, person="who").check("value", candidates=["b"])
-    assert (check.people, check.unlisted, check.left_out) == (1, 1, {Reason.PERSON: 1, Reason.UNLISTED: 1})
-    assert dpselect.open_table(rows).check("value", candidates=["b"]).unlisted == 1
 
 
 def test_odd_names_of_columns():

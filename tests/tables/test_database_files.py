@@ -139,30 +139,6 @@ def test_what_sqlite_says_is_equal_is_one_person_and_one_value(encoding, tmp_pat
     assert equal == len(EQUAL) + len(large) - 1
 
 
-def test_a_person_of_two_tables_is_one_person(tmp_path):
-    with closing(sqlite3.connect(tmp_path / "t.db")) as connection:
-        connection.executescript(
-            "CREATE TABLE a (p INTEGER, x TEXT); CREATE TABLE b (p REAL, x TEXT); CREATE TABLE c (p NUMERIC, x TEXT);"
-            "INSERT INTO a VALUES (7, 'y'); INSERT INTO b VALUES (7, 'y'); INSERT INTO c VALUES (7.0, 'y');"
-            "CREATE VIEW v AS SELECT * FROM a UNION ALL SELECT * FROM b UNION ALL SELECT * FROM c;"
-        )
-    assert counts(dpselect.open_table(tmp_path / "t.db", table="v", person="p"), "x", ["y"]) == [1]
-
-
-def test_an_empty_table_of_sqlite_counts_nothing(tmp_path):
-    with closing(sqlite3.connect(tmp_path / "t.db")) as connection:
-        connection.execute("PRAGMA encoding = 'UTF-16'")
-        connection.execute("CREATE TABLE visits (x INTEGER)")
-    table = dpselect.open_table(tmp_path / "t.db", table="visits")
-    assert counts(table, "x", [1, 2]) == [0, 0]
-
-
-def test_a_relative_path_of_sqlite(tmp_path, monkeypatch):
-    sqlite_file(tmp_path / "t.db")
-    monkeypatch.chdir(tmp_path)
-    assert counts(dpselect.open_table("sqlite:///t.db", table="main.visits"), "x", ["1"]) == [3]
-
-
 def test_sqlite_is_only_read(tmp_path):
     path = sqlite_file(tmp_path / "t.db")
     for query in ("DELETE FROM visits", "SELECT 1 AS x; DELETE FROM visits", "SELECT * FROM none"):

@@ -17,7 +17,7 @@ from dpselect.tables.files import resolved
 from dpselect.tables.kinds import Kind
 from tests import postgresql
 from tests.postgresql import PASSWORD, execute, url
-from tests.tables.looking import counts, places, tallied
+from tests.tables.looking import counts, places
 
 pytestmark = pytest.mark.xdist_group("postgresql")
 
@@ -116,14 +116,6 @@ def test_every_kind_of_column_counts_as_in_arrow(folder, arrow, way):
                 found = [sum(number for *_, number in each) for each in found]
             assert found[0] == found[1], name
             assert found[0]
-
-
-def test_groups_and_values_that_nobody_listed(folder, arrow):
-    table, same = dpselect.open_table(url(folder), table="visits"), dpselect.open_table(arrow)
-    for column in ("text", "int8", "day"):
-        assert tallied(table, column) == tallied(same, column)
-    groups = [each.group_by("short", groups=["a", "b"]) for each in (table, same)]
-    assert counts(groups[0], "int4", [1, 7]) == counts(groups[1], "int4", [1, 7])
 
 
 def test_infinities_go_to_the_ends_and_no_row_makes_the_question_fail(folder):

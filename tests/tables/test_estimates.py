@@ -81,14 +81,6 @@ def test_an_answer_says_what_it_estimates(whom, groups, tmp_path):
         assert {key: asked[key] for key in ("per_person", "max_rows") if key in asked} == counted
 
 
-def test_a_stored_answer_says_it_again(tmp_path):
-    for _ in range(2):
-        table = opened(rows_of_people(), person="who", ledger=tmp_path / "ledger", budget=1)
-        answer = table.median("x", **ENDS, epsilon=1, request_id="r")
-        assert answer.estimate == f"median over {PEOPLE}"
-    assert answer.repeated
-
-
 def test_answers_without_a_table_estimate_nothing_in_words():
     answer = dpselect.PermuteAndFlip(1).release([1, 2])
     assert (answer.estimate, "estimate" in repr(answer)) == ("", False)

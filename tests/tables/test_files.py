@@ -33,59 +33,32 @@ def rows_in(source):
 # One file, once.
 
 
-def file_link(folder):
-    (folder / "latest.csv").symlink_to(once(folder))
-
-
-def relative_link(folder):
-    once(folder / "deep")
-    (folder / "latest.csv").symlink_to("deep/visits.csv")
-
-
-def chain_of_links(folder):
-    file_link(folder)
+def many_roads(folder):
+    """Links to a file, to links, to folders, to itself and to nothing; and names of one file, also from outside."""
+    path = once(folder / "deep")
+    (folder / "latest.csv").symlink_to(path)
+    (folder / "relative.csv").symlink_to("deep/visits.csv")
     (folder / "newest.csv").symlink_to("latest.csv")
-
-
-def hard_links(folder):
     for i in range(60):
-        (folder / f"copy-{i}.csv").hardlink_to(once(folder) if not i else folder / "visits.csv")
-
-
-def folder_link(folder):
-    once(folder / "real")
-    (folder / "also").symlink_to("real")
-
-
-def link_to_outside(folder):
-    once(folder / "in")
-    (folder / "link").symlink_to(folder.parent / "outside")
+        (folder / f"copy-{i}.csv").hardlink_to(path)
+    (folder / "also").symlink_to("deep")
     (folder.parent / "outside").mkdir()
-    (folder.parent / "outside" / "visits.csv").hardlink_to(folder / "in" / "visits.csv")
-
-
-def loop(folder):
-    once(folder)
-    (folder / "sub").mkdir()
-    (folder / "sub" / "loop").symlink_to(folder)
-
-
-def broken_links(folder):
-    once(folder)
+    (folder.parent / "outside" / "visits.csv").hardlink_to(path)
+    (folder / "out").symlink_to(folder.parent / "outside")
+    (folder / "deep" / "loop").symlink_to(folder)
     (folder / "nothing.csv").symlink_to("nowhere")
     (folder / "self.csv").symlink_to("self.csv")
 
 
-ROADS = [file_link, relative_link, chain_of_links, hard_links, folder_link, link_to_outside, loop, broken_links]
 PATTERNS = ["", "/**", "/**/*.csv", "/**/**/*.csv", "/**/*/../**/*.csv"]
 
 
-@pytest.mark.parametrize("road", ROADS)
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_a_file_counts_once_however_it_is_reached(road, pattern, tmp_path):
+def test_a_file_counts_once_however_it_is_reached(pattern, tmp_path):
     (tmp_path / "in" / "empty").mkdir(parents=True)
-    road(tmp_path / "in")
+    many_roads(tmp_path / "in")
     assert rows_in(f"{tmp_path}/in{pattern}") == [1, 1]
+    assert rows_in(tmp_path / "in" / "latest.csv") == [1, 1]
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
@@ -107,11 +80,6 @@ def test_many_loops_are_walked_once(pattern, tmp_path, monkeypatch):
     for function in (os.listdir, os.scandir):
         monkeypatch.setattr(os, function.__name__, counted(function))
     assert len(files.files_of(f"{top}{pattern}").paths) == 1
-
-
-def test_a_file_that_is_given_itself_may_be_a_link(tmp_path):
-    file_link(tmp_path)
-    assert rows_in(tmp_path / "latest.csv") == [1, 1]
 
 
 def test_the_name_without_a_link_is_kept(tmp_path):
@@ -150,7 +118,7 @@ def grown(top, steps):
     return len(made)
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(steps=STEPS)
 def test_in_every_tree_every_file_counts_once(steps):
     with tempfile.TemporaryDirectory() as name:
@@ -163,7 +131,7 @@ NAMES = ["a", "b.csv", "[x]", ".hidden", "_under", "k=1", "ab", "*", "x y"]
 PARTS = st.sampled_from([*NAMES, "*", "**", "?", "a*", "[ab]*", "[!a]*", ".*", "*.csv", "[[]x]", "k=*", ".."])
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(
     paths=st.lists(st.lists(st.sampled_from(NAMES), min_size=1, max_size=3), min_size=1, max_size=8),
     pattern=st.lists(PARTS, min_size=1, max_size=4),

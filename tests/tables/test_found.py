@@ -2,18 +2,14 @@
 
 import datetime
 import math
-from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import dpselect
-from dpselect import Ledger, zcdp
 from dpselect.mechanisms.unlisted import Finding
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.tables.looking import opened, repeated
@@ -91,77 +87,6 @@ def test_powers_of_two_are_read_back(type_):
         assert rule is None or found == powers
 
 
-def test_random_tables_are_counted_like_the_model(engine):
-    row = st.tuples(st.sampled_from([1, 2, 3, None]), st.sampled_from(["g", "h", "i"]), st.sampled_from("abcd"))
-
-    @settings(max_examples={"duckdb": 40, "spark": 3}[engine], suppress_health_check=list(HealthCheck))
-    @given(st.lists(row, min_size=1, max_size=12), st.booleans(), st.booleans())
-    def check(rows, people, grouped):
-        who, group, x = map(list, zip(*rows, strict=True))
-        table = opened({"who": who, "g": group, "x": x}, engine, types={"who": "int64"}, **person(people))
-        facts = {(w, g if grouped else None, v) for w, g, v in rows if w is not None} if people else rows
-        groups = ["g", "h"] if grouped else [None]
-        if grouped:
-            table = table.group_by("g", groups=groups, max_groups=2 if people else 1)
-        model = [Counter(v for _, g, v in facts if not grouped or g == name) for name in groups]
-        assert tally_of(table, "x") == [dict(own) for own in model]
-
-    check()
-
-
-@pytest.mark.parametrize("grouped", [False, True])
-@pytest.mark.parametrize("max_values", [None, 3])
-@pytest.mark.parametrize("domain", [None, dpselect.every("text", max_bytes=1)])
-def test_counts_are_positive(engine, grouped, max_values, domain):
-    """A value that stands only in rows without a person is not in the tally, not even with a count of zero."""
-    rows = {"who": [1, 1, 2, None, None], "g": list("ghghg"), "x": list("aabcd")}
-    table = opened(rows, engine, types={"who": "int64"}, person="who")
-    expected = [{"a": 1, "b": 1}]
-    if grouped:
-        table, expected = table.group_by("g", groups=["g", "h"], max_groups=2), [{"a": 1, "b": 1}, {"a": 1}]
-    assert tally_of(table, "x", max_values, domain) == expected
-    with table._engine.tally(table.columns["x"], domain, table._individuals, max_values) as tally:
-        assert all(count > 0 for own in tally.levels() for count in own.individuals)
-        assert tally.unseen(0, ["c", "d"]) == ["c", "d"]
-
-
-def person(people):
-    return {"person": "who"} if people else {}
-
-
-def test_nobody_counts_for_more_values_than_the_limit(engine):
-    rows = {"who": [w for w in range(200) for _ in range(4)], "x": list("abcd") * 200}
-    table = opened(rows, engine, person="who")
-    [counts] = tally_of(table, "x", max_values=1)
-    assert sum(counts.values()) == 200
-    assert len(counts) == 4  # 4 * (3/4)**200 is below 1e-24
-    [counts] = tally_of(table, "x", max_values=3)
-    assert sum(counts.values()) == 600
-    assert tally_of(table, "x") == [dict.fromkeys("abcd", 200)]
-
-
-@pytest.mark.parametrize("options", [{}, {"max_values": 1}, {"max_values": 2}])
-def test_clear_questions_have_clear_answers(engine, options):
-    rows = {"who": range(300), "x": ["Ulm"] * 150 + ["Kiel"] * 100 + ["Bonn"] * 48 + ["Rom", "Oslo"]}
-    table = opened(rows, engine, person="who")
-    assert table.mode("x", **CLEAR, **options).value == "Ulm"
-    assert table.top_k("x", 3, **CLEAR, **options).value == ["Ulm", "Kiel", "Bonn"]
-    assert table.top_k("x", 5, **CLEAR, **options).value == ["Ulm", "Kiel", "Bonn"]
-    assert table.values("x", epsilon=50, delta="1e-9").value == ["Bonn", "Kiel", "Ulm"]
-
-
-def test_nothing_common_enough_is_an_answer(engine):
-    table = opened({"x": ["a", "b", "c"], "g": [1, 2, 2]}, engine)
-    price = {"epsilon": 1, "delta": "1e-12"}
-    assert table.mode("x", **price).value is None
-    assert table.top_k("x", 2, **price).value == []
-    assert table.values("x", **price).value == []
-    groups = table.group_by("g", groups=[1, 2, 3])
-    assert groups.mode("x", **price).value == {1: None, 2: None, 3: None}
-    assert groups.top_k("x", 2, **price).value == {1: [], 2: [], 3: []}
-    assert groups.values("x", **price).value == {1: [], 2: [], 3: []}
-
-
 def test_an_empty_table_is_a_table(engine):
     table = opened({"x": [None], "g": [None]}, engine, types={"x": "string", "g": "int64"})
     assert table.mode("x", **CLEAR).value is None
@@ -193,26 +118,3 @@ def test_coins_are_those_of_the_counts(engine):
     chance, wrong = finding.probability(3), finding.probability(2)
     found = sum("a" in own for own in answers)
     assert_rejected([found, times - found], [wrong, 1 - wrong], truth=[chance, 1 - chance])
-
-
-@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
-@pytest.mark.parametrize("mechanism", ["permute-and-flip", "exponential"])
-def test_a_large_epsilon_takes_no_time(neighbours, mechanism):
-    table = opened({"who": range(9), "x": ["a"] * 9}, person="who", neighbours=neighbours)
-    for max_values in (None, 1):
-        choice = {"epsilon": "1e12", "delta": "1e-300", "max_values": max_values, "mechanism": mechanism}
-        assert table.mode("x", **choice).value == "a"
-
-
-def test_answers_say_what_they_are(tmp_path):
-    ledger = Ledger(tmp_path / "ledger", zcdp("9", delta="1e-6"))
-    table = opened({"who": [1], "x": ["secret-value"]}, person="who", ledger=ledger)
-    answer = table.top_k("x", 2, epsilon=1, delta="1e-12")
-    assert answer.estimate == "up to 2 values that most people have, if enough have them"
-    assert answer.to_dict()["guarantee"]["delta"] == "1e-12"
-    assert table.values("x", epsilon=1, delta="1e-12").estimate == (
-        "the values that enough people have, each person counted for one of theirs, chosen at random"
-    )
-    texts = [str(entry.what) for entry in ledger.entries()]
-    assert all("found" in text or "values" in text for text in texts)
-    assert "secret" not in "".join(texts)

@@ -1,18 +1,14 @@
 """Groups of several columns: every combination is answered, and a person is kept in some of theirs, at random."""
 
 import datetime
-import hashlib
-import random
-from collections import Counter
 from itertools import product
 
 import numpy as np
 import pytest
 
-from dpselect import Ledger
 from dpselect.errors import InvalidValue, RequestConflict
 from dpselect.release import decode_answer, encode_answer
-from tests.tables.looking import counts, opened, places
+from tests.tables.looking import counts, opened
 
 BOTH = {"g": ["a", "b"], "h": [1, 2, 3]}
 EVERY = list(product(*BOTH.values()))
@@ -23,31 +19,6 @@ DAY = datetime.date(2024, 1, 1)
 def table_of(rows, engine="duckdb", person="who", **options):
     columns = dict(zip(("who", "g", "h", "x"), zip(*rows, strict=True), strict=True)) if rows else {}
     return opened({name: columns.get(name, []) for name in TYPES}, engine, person=person, types=TYPES, **options)
-
-
-def random_rows(generator, size):
-    values = [range(4), [*"abz", None], [1, 2, 3, 9, None], [0, 1, 2, None]]
-    return [tuple(generator.choice(own) for own in values) for _ in range(size)]
-
-
-def test_random_tables_are_counted_like_the_model(engine):
-    """All combinations, and some of them in another order; of people who are kept everywhere, and of rows."""
-    generator = random.Random(1)
-    some = [("b", 3), ("a", 1), ("z", 9)]
-    for _ in range(20 if engine == "duckdb" else 2):
-        rows = random_rows(generator, 25)
-        for groups, names in ((BOTH, EVERY), (some, some)):
-            people = table_of(rows, engine).group_by(["g", "h"], groups=groups, max_groups=6)
-            facts = set(rows)
-            assert counts(people, "x", [2, 0]) == [
-                [len({who for who, *own in facts if own == [*name, x]}) for x in (2, 0)] for name in names
-            ]
-            alone = table_of(rows, engine, person=None).group_by(["g", "h"], groups=groups)
-            assert counts(alone, "x", [2, 0]) == [
-                [sum(row[1:] == (*name, x) for row in rows) for x in (2, 0)] for name in names
-            ]
-            found = [Counter(x for _, *own, x in rows if tuple(own) == name and x is not None) for name in names]
-            assert places(alone, "x", 0, 9) == [[(x, False, n) for x, n in sorted(own.items())] for own in found]
 
 
 def test_the_order_of_columns_is_that_of_the_tuples(engine):
@@ -97,66 +68,7 @@ def test_columns_of_every_kind_are_combined(engine):
 # A person in several combinations.
 
 
-def everywhere(people):
-    return [(who, g, h, 0) for who in range(people) for g, h in EVERY]
-
-
-@pytest.mark.parametrize("most", [1, 2, 5])
-def test_a_person_is_kept_in_so_many_combinations(engine, most):
-    rows = [(who, g, h, who) for who, g, h, _ in everywhere(30)]
-    found = np.array(counts(table_of(rows, engine).group_by(["g", "h"], groups=BOTH, max_groups=most), "x", range(30)))
-    assert set(found.sum(axis=0)) == {most}
-
-
-@pytest.mark.parametrize("most", [1, 2])
-def test_a_person_changes_so_many_groups_and_nobody_elses(engine, most, monkeypatch):
-    """With one salt for both tables: whoever comes adds one in at most so many groups, and moves nobody."""
-    monkeypatch.setattr("os.urandom", lambda count: bytes([7]) * count)
-    generator, reached = random.Random(most), set()
-    for _ in range(12 if engine == "duckdb" else 2):
-        others = random_rows(generator, 20)
-        own = [(99, g, h, x) for _, g, h, x in random_rows(generator, generator.choice([1, 4, 12]))]
-        before, after = (
-            np.array(counts(table_of(rows, engine).group_by(["g", "h"], groups=BOTH, max_groups=most), "x", [0, 1, 2]))
-            for rows in (others, generator.sample([*others, *own], len(others) + len(own)))
-        )
-        moved = after - before
-        assert set(np.unique(moved)) <= {0, 1}
-        reached.add(int(moved.any(axis=1).sum()))
-    assert max(reached) <= most
-    assert engine == "spark" or max(reached) == most
-
-
-def test_the_limit_is_that_of_combinations_not_of_columns():
-    """A limit that kept one value of each column would still leave a person in as many groups as there are tuples."""
-    rows = everywhere(50)
-    found = np.array(counts(table_of(rows).group_by(["g", "h"], groups=BOTH), "x", [0]))
-    assert found.sum() == 50
-    by_column = table_of(rows).group_by("g", groups=["a", "b"], max_groups=2)
-    assert np.array(counts(by_column, "x", [0])).sum() == 100
-
-
 # Ledgers.
-
-
-def test_an_entry_names_the_groups_of_one_column(tmp_path):
-    table = table_of([(1, "a", 1, 5)], ledger=tmp_path / "l", budget=9)
-    table.group_by("g", groups=["a", "b"], max_groups=2).mode("x", candidates=[5, 6], epsilon=1)
-    [entry] = Ledger(tmp_path / "l").entries()
-    terms = {"monotonic", "sensitivity"}
-    assert {name: value for name, value in entry.what.items() if name not in terms} == {
-        "question": "mode",
-        "column": "x",
-        "candidates": 2,
-        "candidates_sha256": hashlib.sha256(b"(5, 6)").hexdigest(),
-        "person": "who",
-        "group_by": "g",
-        "max_groups": 2,
-        "groups": 2,
-        "groups_sha256": hashlib.sha256(b"('a', 'b')").hexdigest(),
-        "neighbours": "add-remove",
-        "estimate": "the value that most people have, in each group of 'g'",
-    }
 
 
 def test_the_order_of_groups_is_part_of_a_request(tmp_path):
@@ -173,11 +85,6 @@ def test_the_order_of_groups_is_part_of_a_request(tmp_path):
     assert first.to_dict()["value"][0]["group"] == ["a", 1]
 
 
-def test_answers_by_tuples_are_written_and_read():
-    value = {("a", DAY, True): [1, "b"], ("c", DAY.replace(day=2), False): [2]}
-    assert decode_answer(encode_answer(value)) == value
-
-
 def test_values_that_are_equal_in_the_column_are_refused_in_tuples_too():
     table = opened({"g": np.array([0.1], np.float32), "h": [1]})
     near = float(np.float32(0.1))
@@ -186,7 +93,6 @@ def test_values_that_are_equal_in_the_column_are_refused_in_tuples_too():
     assert len(table.group_by(["g", "h"], groups=[(near, 1), (np.float64(near), 2)])._individuals.groups) == 2
 
 
-def test_a_grouped_table_says_how_to_combine_columns():
-    table = table_of([(1, "a", 1, 5)]).group_by("g", groups=["a"])
-    with pytest.raises(InvalidValue, match=r"already grouped.* with a list of all columns"):
-        table.group_by("h", groups=[1])
+def test_answers_by_tuples_are_written_and_read():
+    value = {("a", DAY, True): [1, "b"], ("c", DAY.replace(day=2), False): [2]}
+    assert decode_answer(encode_answer(value)) == value

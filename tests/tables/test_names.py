@@ -48,13 +48,3 @@ def test_any_name_works(name, tmp_path):
     with (tmp_path / "t.csv").open("w", newline="", encoding="utf-8") as file:
         csv.writer(file, quoting=csv.QUOTE_ALL).writerows([rows, *zip(*rows.values(), strict=True)])
     check(dpselect.open_table(tmp_path / "t.csv"), name)
-
-
-def test_our_own_names_all_at_once():
-    """Each column has the name that we use for another one."""
-    rows = {"item": [1, 1, 2], "person": ["a", "b", "a"], "member": ["u", "v", "u"], "grp": ["q", "q", "r"]}
-    table = opened(rows, person="item")
-    assert counts(table, "person", ["a", "b"]) == [2, 1]
-    grouped = table.group_by("person", groups=["a", "b"], max_groups=2)
-    assert counts(grouped, "member", ["u", "v"]) == [[2, 0], [0, 1]]
-    assert counts(grouped, "grp", ["q", "r"]) == [[1, 1], [1, 0]]

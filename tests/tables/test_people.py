@@ -1,14 +1,13 @@
 """With what a person counts in a quantile: at a middle one of their values, or with some of their rows, at random."""
 
 import random
-from collections import Counter
 
 import numpy as np
 import pytest
 
 from tests import spark
 from tests.statistical.goodness import assert_fits, assert_rejected
-from tests.tables.looking import middles, opened, places, standings
+from tests.tables.looking import opened, places
 
 NAN = float("nan")
 TYPES = {"who": "int64", "g": "string", "x": "int64"}
@@ -61,27 +60,6 @@ def test_people_flip_coins_of_their_own(engine):
     assert_rejected(pairs, [0.35, 0.15, 0.15, 0.35], truth=uniform)
 
 
-def test_each_question_flips_anew(engine):
-    """The same bits for 200 people twice have probability 2**-200."""
-    table = opened({"who": np.repeat(np.arange(200), 2), "x": np.arange(400)}, engine, person="who")
-    assert numbers(table, 0, 400) != numbers(table, 0, 400)
-
-
-def test_people_stand_at_their_middle_values(engine):
-    """Any number of values, missing ones among them: the places are one way in which people can stand."""
-    generator = random.Random(3)
-    values = [[generator.choice([*range(6), None]) for _ in range(generator.randrange(6))] for _ in range(14)]
-    rows = [(who, x) for who, own in enumerate(values) for x in own]
-    generator.shuffle(rows)
-    table = opened({"who": [w for w, _ in rows], "x": [x for _, x in rows]}, engine, person="who", types=TYPES)
-    ways = [Counter(way) for way in standings(values)]
-    assert len(ways) > 4
-    assert Counter(numbers(table, 0, 9)) in ways
-    alone = places(table.group_by("who", groups=range(14)), "x", 0, 9)
-    for own, found in zip(values, alone, strict=True):
-        assert found in ([[(x, False, 1)] for x in middles(own)] or [[]])
-
-
 # With some of their rows.
 
 ROWS = {
@@ -102,63 +80,7 @@ def test_each_row_of_a_person_is_as_likely_as_the_others(engine, name):
     assert_rejected(kept, wrong, truth=right)
 
 
-@pytest.mark.parametrize("most", [1, 2, 10**9])
-def test_nobody_counts_with_more_rows_than_the_limit(engine, most):
-    """Missing values and people do not count, and do not push out rows that do."""
-    rows = random_rows(most, 80)
-    table = opened(columns_of(rows), engine, person="who", types=TYPES)
-    known = [(who, g, x) for who, g, x in rows if None not in (who, x)]
-    had = Counter(who for who, _, _ in known)
-    together = numbers(table, 0, 9, max_rows=most)
-    assert sum(together.values()) == sum(min(most, number) for number in had.values())
-    every = Counter(x for _, _, x in known)
-    assert all(number <= every[x] for x, number in together.items())
-    assert most < 10 or together == every
-    alone = places(table.group_by("who", groups=[1, 2, 3, 4]), "x", 0, 9, max_rows=most)
-    assert [sum(number for *_, number in own) for own in alone] == [min(most, had[who]) for who in (1, 2, 3, 4)]
-    for who, own in zip((1, 2, 3, 4), alone, strict=True):
-        values = Counter(x for other, _, x in known if other == who)
-        assert all(number <= values[x] for x, _, number in own)
-    grouped = places(table.group_by("g", groups=["p", "q"], max_groups=2), "x", 0, 9, max_rows=most)
-    in_groups = Counter((who, g) for who, g, _ in known)
-    for g, own in zip("pq", grouped, strict=True):
-        expected = sum(min(most, number) for (_, group), number in in_groups.items() if group == g)
-        assert sum(number for *_, number in own) == expected
-
-
 # A person's own matter.
-
-
-def random_rows(seed, size):
-    generator = random.Random(seed)
-    return [
-        (generator.choice([1, 2, 3, 4, None]), generator.choice(["p", "q", None]), generator.choice([0, 1, 2, 9, None]))
-        for _ in range(size)
-    ]
-
-
-def columns_of(rows):
-    return {"who": [who for who, _, _ in rows], "g": [g for _, g, _ in rows], "x": [x for _, _, x in rows]}
-
-
-@pytest.mark.parametrize("most", [None, 1, 2])
-def test_what_a_person_counts_with_depends_on_nobody_else(engine, most, monkeypatch):
-    """With one salt, the places are those of each person alone, in any order of the rows, together and in groups."""
-    monkeypatch.setattr("os.urandom", lambda count: b"\x05" * count)
-    rows, order = [row for row in random_rows(8, 50) if row[0] is not None], random.Random(1)
-
-    def standing(who):
-        own = [row for row in rows if who in (None, row[0])]
-        order.shuffle(own)
-        table = opened(columns_of(own), engine, person="who", types=TYPES)
-        lists = [places(table, "x", 0, 9, max_rows=most)]
-        lists += places(table.group_by("g", groups=["p", "q"], max_groups=2), "x", 0, 9, max_rows=most)
-        lists += places(table.group_by("g", groups=["p", "q"]), "x", 0, 9, max_rows=most)
-        return Counter((i, place) for i, found in enumerate(lists) for place, _, n in found for _ in range(n))
-
-    alone = [standing(who) for who in (1, 2, 3, 4)]
-    assert standing(None) == standing(None) == sum(alone, Counter())
-    assert sum(map(len, alone)) > 8
 
 
 @pytest.mark.parametrize("people", [[0.0, -0.0, 0.0, -0.0], [NAN, NAN, NAN, NAN], ["é"] * 4], ids=str)

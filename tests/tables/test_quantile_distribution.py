@@ -12,12 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import dpselect
-from dpselect.errors import InvalidValue
 from dpselect.questions import rows as questions
 from dpselect.tables.kinds import public_span
 from tests.statistical.goodness import assert_fits, assert_rejected
-from tests.tables.looking import opened, places, quantile_scores, repeated
+from tests.tables.looking import opened, quantile_scores, repeated
 
 LEVELS = [Fraction(1, 2), Fraction(1, 4), Fraction(9, 10), Fraction(1, 3), Fraction(99, 100)]
 DAY, MOMENT = datetime.date(2024, 2, 27), datetime.datetime(2024, 2, 28, 23, 59, 59, 999_990)
@@ -200,34 +198,6 @@ def test_an_empty_table_answers_uniformly_from_2_to_the_64_candidates():
     assert len(set(drawn)) == 400
 
 
-def test_drawn_medians_fit_the_exact_probabilities():
-    rows, level = {"x": [1, 3, 3, 8, 40]}, Fraction(1, 3)
-    copies = repeated(rows, 5_000)
-    scores = plain_scores(rows["x"], range(12), 0, 11, level)
-    right = dpselect.PermuteAndFlip(4, sensitivity=2).pmf(scores)
-    wrong = dpselect.PermuteAndFlip(4, sensitivity=3).pmf(scores)
-    found = np.bincount(list(copies.quantile("x", level, lower=0, upper=11, epsilon=4).value.values()), minlength=12)
-    assert_fits(found, right)
-    assert_rejected(found, wrong, truth=right)
-
-
-def test_people_stand_at_the_median_of_their_values():
-    """People with an odd number of values; the others are in `test_people.py`."""
-    generator = random.Random(5)
-    values = [[generator.choice(range(-3, 15)) for _ in range(generator.choice([1, 3, 5]))] for _ in range(80)]
-    values += [[None], []]
-    rows = [(person, value) for person, own in enumerate(values) for value in own]
-    generator.shuffle(rows)
-    table = opened({"who": [p for p, _ in rows], "x": [v for _, v in rows]}, person="who")
-    standing = []
-    for own in values:
-        known = sorted(min(max(value, 0), 10) for value in own if value is not None)
-        standing += known[len(known) // 2 : len(known) // 2 + 1]
-    assert places(table, "x", 0, 10) == [(v, False, standing.count(v)) for v in range(11) if v in standing]
-    halves = places(table, "x", 0, 10, 2)
-    assert halves == [(v // 2, v % 2 == 1, standing.count(v)) for v in range(11) if v in standing]
-
-
 @pytest.mark.parametrize("precision", [28, 3])
 def test_bounds_are_exact_in_any_decimal_context(precision):
     table = opened({"x": [Decimal("12345.67")] * 5}, types={"x": pa.decimal128(18, 2)})
@@ -235,28 +205,3 @@ def test_bounds_are_exact_in_any_decimal_context(precision):
         context.prec = precision
         answer = table.median("x", lower=Decimal("12345.66"), upper=12346, step=Decimal("0.01"), epsilon=10**4)
     assert answer.value == Decimal("12345.67")
-
-
-def test_levels_are_what_is_written():
-    for level in (0.9, "0.9", "9/10", Fraction(9, 10), Decimal("0.9"), np.float32(0.9), np.float64(0.9)):
-        table = opened({"x": list(range(10))})
-        assert table.quantile("x", level, lower=0, upper=100, epsilon=10**4).value in (8, 9)
-    with pytest.raises(InvalidValue, match="give fewer digits"):
-        table.quantile("x", 0.1234567, lower=0, upper=9, epsilon=1)
-
-
-def test_the_median_of_an_even_table_is_between_the_middle_values():
-    table = repeated({"x": [0, 10]}, 300)
-    drawn = set(table.median("x", lower=0, upper=10, epsilon=10**4).value.values())
-    assert drawn == set(range(11))
-
-
-@pytest.mark.parametrize("lower", [-5, -5.0, Decimal(-5)])
-def test_tiny_numbers_in_writing_stand_at_zero(lower):
-    """Also those with an exponent that no decimal of the engine has; and huge ones stand at the ends."""
-    table = opened({"x": ["1e-999999999", "-1e-999999999", "1e-400", "-1e-20", "0", "1e999999999", "-1e40"]})
-    assert places(table, "x", lower, 5) in (
-        [(0, False, 1), (5, False, 5), (10, False, 1)],
-        [(0, False, 1), (4, True, 1), (5, False, 4), (10, False, 1)],  # floats tell -1e-20 from zero
-    )
-    assert places(table, "x", 3, 5) == [(0, False, 6), (2, False, 1)]

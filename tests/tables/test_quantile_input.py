@@ -106,15 +106,6 @@ def test_bad_levels_are_refused_before_a_charge(kind, tmp_path):
     assert ledger.entries() == []
 
 
-@pytest.mark.parametrize(
-    ("level", "error"), [(0, InvalidValue), ("1", InvalidValue), ("low", InvalidType), (None, InvalidType)]
-)
-def test_bad_levels_of_outer_quantiles(level, error, table):
-    for ask in (table.minimum, table.maximum):
-        with pytest.raises(error, match=ONE):
-            ask("n", level=level, lower=0, upper=9, epsilon=1)
-
-
 # People and rows.
 
 BAD_ROWS = {
@@ -182,23 +173,3 @@ def test_ends_and_steps_as_people_write_them(name, table):
     assert (found, type(found[0])) == ([value, value], type(value))
     assert table.median(column, **given, epsilon=CERTAIN).value == value
     assert table.minimum(column, **given, epsilon=CERTAIN).value == value
-
-
-PRICES = {
-    "no price": ({}, InvalidValue, "give exactly one of epsilon and rho"),
-    "two prices": ({"epsilon": 1, "rho": 1}, InvalidValue, "give exactly one of epsilon and rho"),
-    "nothing": ({"epsilon": 0}, InvalidValue, "epsilon must be > 0"),
-    "a mechanism": ({"epsilon": 1, "mechanism": "best"}, InvalidValue, "mechanism must be"),
-    "noise": ({"epsilon": 1, "mechanism": "noisy-max"}, (InvalidType, InvalidValue), "noisy-max|mechanism must be"),
-    "a column": ({"epsilon": 1, "column": "y"}, InvalidValue, "column 'y' is not in the table"),
-    "flags": ({"epsilon": 1, "column": "b"}, InvalidType, "column 'b' holds true or false"),
-    "a request without a ledger": ({"epsilon": 1, "request_id": "r"}, InvalidValue, "request_id needs a ledger"),
-}
-
-
-@pytest.mark.parametrize("kind", PRICES)
-def test_what_else_is_refused(kind, table):
-    given, error, words = PRICES[kind]
-    for one in (table, table.group_by("g", groups=["p", "q"])):
-        with pytest.raises(error, match=words):
-            one.quantiles(**{"column": "n", "levels": "deciles", "lower": 0, "upper": 9, **given})

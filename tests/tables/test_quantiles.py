@@ -1,12 +1,9 @@
 """`quantiles`, `minimum` and `maximum`, and what is new for one quantile: answers, charges, requests, estimates."""
 
-import datetime
 import random
-from decimal import Decimal
 from fractions import Fraction
 from unittest.mock import Mock
 
-import pyarrow as pa
 import pytest
 
 from dpselect import Ledger
@@ -49,18 +46,6 @@ def test_answers_are_in_the_order_of_the_levels(person, neighbours):
     assert table.quantiles("x", ["0.505", "0.105"], **RANGE, epsilon=CERTAIN).value == [50, 10]
 
 
-def test_named_levels_are_those_that_they_name(person):
-    table = opened(rows_of_people(), person=person)
-    for name, levels in (
-        ("quartiles", PERCENTILES[24::25]),
-        ("deciles", PERCENTILES[9::10]),
-        ("percentiles", PERCENTILES),
-    ):
-        found = table.quantiles("x", name, **RANGE, epsilon=CERTAIN).value
-        assert len(found) == len(levels)
-        assert all(100 * q - 1 <= value <= 100 * q for q, value in zip(levels, found, strict=True))
-
-
 @pytest.mark.parametrize("epsilon", ["0.001", "1"])
 def test_answers_never_cross(person, neighbours, epsilon):
     """However noisy they are, and in whatever order the levels are given."""
@@ -73,18 +58,6 @@ def test_answers_never_cross(person, neighbours, epsilon):
     assert percentiles == sorted(percentiles)
     assert len(percentiles) == 99
     assert set(percentiles) <= set(range(101))
-
-
-def test_groups_have_a_list_each(person, neighbours):
-    """Also one in which nobody is."""
-    rows = rows_of_people() | {"x": [10] * 400}
-    grouped = opened(rows, person=person, neighbours=neighbours).group_by("g", groups=["q", "empty", "p"])
-    answer = grouped.quantiles("x", ["0.9", "0.1", "0.5"], **RANGE, epsilon=CERTAIN)
-    assert list(answer.value) == ["q", "empty", "p"]
-    assert answer.value["q"] == answer.value["p"] == [10, 10, 10]
-    high, low, middle = answer.value["empty"]
-    assert low <= middle <= high
-    assert set(grouped.maximum("x", **RANGE, epsilon=CERTAIN).value) == {"q", "empty", "p"}
 
 
 def test_minimum_and_maximum_are_outer_quantiles(person):
@@ -107,12 +80,6 @@ def test_a_value_that_most_people_share_is_the_median(person):
     assert table.quantiles("x", "deciles", **asked).value in ([0] * 5 + [x] + [1] * 3 for x in (0, 1))
     halves = opened({"who": rows["who"], "x": [float(x) for x in rows["x"]]}, person=person)
     assert halves.median("x", lower=0, upper=1, step="0.5", epsilon=CERTAIN).value == 0
-
-
-def test_a_person_may_count_with_up_to_a_billion_rows():
-    table = opened({"who": [1, 2], "x": [1, 2]}, person="who")
-    found = table.median("x", lower=0, upper=9, epsilon=1, per_person="rows", max_rows=10**9).value
-    assert 0 <= found <= 9
 
 
 def test_people_and_rows_have_different_quantiles():
@@ -152,33 +119,3 @@ def test_999_levels_are_a_request_like_any_other(tmp_path):
     assert first.value == sorted(first.value)
     [entry] = table._ledger.entries()
     assert entry.charge.count == 10
-
-
-MOMENT = datetime.datetime(2024, 3, 5, 12, 0, 0, 123456)
-STORED = {
-    "whole numbers": ([7], pa.int64()),
-    "large numbers": ([2**64 - 1], pa.uint64()),
-    "floats": ([0.1], pa.float64()),
-    "narrow floats": ([0.1], pa.float32()),
-    "decimals": ([Decimal("1.50")], pa.decimal128(9, 2)),
-    "dates": ([MOMENT.date()], pa.date32()),
-    "moments": ([MOMENT], pa.timestamp("us")),
-    "moments of a zone": ([MOMENT.replace(tzinfo=datetime.UTC)], pa.timestamp("us", "Asia/Kolkata")),
-}
-
-
-@pytest.mark.parametrize(
-    "kind", ["decimals", *(pytest.param(k, marks=pytest.mark.slow) for k in STORED if k != "decimals")]
-)
-def test_stored_answers_have_the_type_of_the_column(kind, tmp_path):
-    """All people have one value, over the whole type; alone and in groups that are values, too."""
-    [value], type_ = STORED[kind]
-    rows, types = {"who": range(60), "x": [value] * 60, "g": [value] * 60}, {"x": type_, "g": type_}
-    answers = []
-    for _ in range(2):
-        table = opened(rows, types=types, person="who", ledger=tmp_path / "ledger", budget=10**9)
-        answers.append(table.quantiles("x", ["0.9", "0.1"], epsilon=CERTAIN, request_id="all"))
-        grouped = table.group_by("g", groups=[value])
-        answers.append(grouped.quantiles("x", ["0.9", "0.1"], epsilon=CERTAIN, request_id="groups"))
-    assert [repr(answer.value) for answer in answers] == [repr([value] * 2), repr({value: [value] * 2})] * 2
-    assert [answer.repeated for answer in answers] == [False, False, True, True]

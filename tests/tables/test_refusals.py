@@ -255,6 +255,7 @@ RANGES = {
         "step: '1 s' cannot be read",
     ),
     "nanoseconds": ("t", {"lower": MOMENT, "upper": MOMENT, "step": 1.5e-6}, InvalidValue, "whole microseconds"),
+    "a list": ("x", {"lower": [0], "upper": 9}, InvalidType, "lower and upper must be numbers"),
     "flags": ("b", {"lower": 0, "upper": 1}, InvalidType, "holds true or false"),
 }
 

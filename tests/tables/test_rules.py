@@ -4,8 +4,6 @@ import datetime
 from collections import Counter
 from decimal import Decimal
 
-import numpy as np
-import pyarrow as pa
 import pytest
 
 from dpselect import ExponentialMechanism, Ledger, PermuteAndFlip, every
@@ -15,20 +13,13 @@ from dpselect.questions.methods import METHODS, Margin, NoisyCounts, OneShot, Pe
 from dpselect.questions.most import _Chooser
 from dpselect.questions.rows import Levels
 from dpselect.selection.draws import Draws
-from dpselect.tables import domains
 from dpselect.tables.domains import texts_of
 from tests.statistical.goodness import assert_fits, assert_rejected
-from tests.tables.looking import opened, repeated, tallied
+from tests.tables.looking import opened
 from tests.top_k.laws import law_of
 
 SMALL = every("integer", lower=0, upper=5)
 COUNTS = [0, 3, 1, 0, 3, 0]
-
-
-@pytest.fixture
-def never_listed(monkeypatch):
-    """Even a small domain is not listed."""
-    monkeypatch.setattr(domains, "_COUNTED_LIKE_A_LIST", 0)
 
 
 class Counted:
@@ -74,72 +65,12 @@ def test_a_rule_has_the_law_of_the_list(name):
     assert_rejected([drawn[answer] for answer in law], list(other.values()), truth=list(law.values()))
 
 
-@pytest.mark.slow
-def test_the_engine_draws_by_the_law_of_the_list(engine, never_listed):
-    times = {"duckdb": 2_000, "spark": 150}[engine]
-    table = repeated({"x": [1, 1, 1, 2, 4, 4, 4, 99, None]}, times, engine=engine)
-    drawn = Counter(table.mode("x", candidates=SMALL, epsilon=1).value.values())
-    law = PermuteAndFlip(1, monotonic=True).pmf(COUNTS)
-    assert_fits([drawn[value] for value in range(6)], law)
-
-
-def test_unseen_values_are_uniform_and_unseen():
-    chooser = _Chooser(SMALL, Peel(1, 6, ordered=True), PermuteAndFlip(1), Draws())
-    drawn = Counter()
-    for _ in range(9_000):
-        drawn.update(chooser._unseen(0, 1, Counted(COUNTS)))
-    assert set(drawn) == {0, 3, 5}
-    assert_fits([drawn[0], drawn[3], drawn[5]], [1 / 3] * 3)
-    assert_rejected([drawn[0], drawn[3], drawn[5]], [0.4, 0.3, 0.3], truth=[1 / 3] * 3)
-
-
 def test_every_value_that_is_left_is_found_even_if_there_is_only_one():
     domain = every("integer", lower=0, upper=9_999)
     chooser = _Chooser(domain, Peel(1, 10_000, ordered=True), PermuteAndFlip(1), Draws())
     counts = [1] * 10_000
     counts[4_321] = 0
     assert chooser._unseen(0, 1, Counted(counts)) == [4_321]
-
-
-BEYOND = 2**63
-# What somebody has, in which type, a rule, the value that is counted, and what nobody has, nearly equal to it.
-NEARLY_SEEN = {
-    "floats of 32 bits": (0.1, pa.float32(), every("float64"), np.float32(0.1).item(), [0.1, 0.5]),
-    "wide numbers as floats": (
-        float(BEYOND),
-        pa.float64(),
-        every("integer", lower=BEYOND, upper=BEYOND + 5_000),
-        BEYOND,
-        [BEYOND + 1, BEYOND + 2_048],
-    ),
-    "fine decimals in writing": (
-        "0.000000000000000005",
-        None,
-        every("decimal", precision=38, digits=37, lower=0, upper=Decimal("1e-17")),
-        Decimal("5e-18"),
-        [Decimal("5.1e-18"), Decimal("4.9999e-18"), Decimal("6e-18")],
-    ),
-    "fine decimals": (
-        Decimal("1.50"),
-        pa.decimal128(18, 2),
-        every("decimal", precision=38, digits=20),
-        Decimal("1.5"),
-        [Decimal("1.501"), Decimal("1.499"), Decimal(10) ** 17],
-    ),
-    "whole numbers as decimals": (Decimal("2.00"), pa.decimal128(4, 2), every("int64"), 2, [200, 3, 10**18]),
-}
-
-
-@pytest.mark.parametrize("name", NEARLY_SEEN)
-def test_only_the_same_value_is_seen(engine, name):
-    """A value that is rounded to one that somebody has, and so never drawn, would tell that somebody has it."""
-    value, type_, rule, same, others = NEARLY_SEEN[name]
-    table = opened({"x": [value]}, engine, types={"x": type_})
-    rule.check(table.columns["x"])
-    with table._engine.tally(table.columns["x"], rule, table._individuals) as tally:
-        assert tally.levels() == [Levels([1], [1])]
-        assert rule.index(tally.values([(0, 1, 0)])[0]) == rule.index(same)
-        assert tally.unseen(0, [same, *others]) == others
 
 
 RULES = {
@@ -184,25 +115,10 @@ def test_every_method_chooses_among_any_number_of_values(method):
         table.top_k("x", 2, candidates=more, **choice)
 
 
-def test_a_rule_counts_like_its_list():
-    rows = {"who": [1, 1, 2, 2, 3, None], "x": [1, 9, 1, 5, 0, 1]}
-    table = opened(rows, person="who")
-    assert tallied(table, "x", domain=SMALL) == {1: 2, 5: 1, 0: 1}
-    text = opened({"x": ["1", " 2", "x", "2.5", "7", None]})
-    assert tallied(text, "x", domain=SMALL) == {1: 1, 2: 1}
-
-
 def test_a_choice_without_an_order_is_listed_in_the_order_of_the_rule():
     table = opened({"x": [3] * 500 + [2] * 400 + [1] * 300})
     asked = {"candidates": every("int32"), "max_values": 1, "epsilon": 4, "method": "set"}
     assert table.top_k("x", 3, **asked).value == [1, 2, 3]
-
-
-def test_all_values_of_a_small_rule_are_free(tmp_path):
-    ledger = Ledger(tmp_path / "ledger", "1")
-    table = opened({"x": [True]}, ledger=ledger)
-    assert table.top_k("x", 2, candidates=every("boolean"), epsilon=1).value == [False, True]
-    assert list(ledger.entries()) == []
 
 
 def test_a_domain_that_no_mechanism_takes_is_refused_before_the_charge(tmp_path):
@@ -212,58 +128,7 @@ def test_a_domain_that_no_mechanism_takes_is_refused_before_the_charge(tmp_path)
     assert not list(Ledger(tmp_path / "ledger.db").entries())
 
 
-# Columns and rules of different types, and a value that somebody has.
-MIXED = {
-    "integers among decimals": ([Decimal("7.00"), Decimal("7.50")], every("int64"), [7]),
-    "integers among floats": ([7.0, 7.5], every("int64"), [7]),
-    "integers among huge ones": (np.array([7, 2**63], np.uint64), every("uint64"), [7, 2**63]),
-    "integers in writing": (["7", "7.5", "+8", "x"], every("int64"), [7, 8]),
-    "decimals in writing": (["7", "7.5", "7.555"], every("decimal", precision=9, digits=2), [7, Decimal("7.5")]),
-    "decimals with fewer digits": ([Decimal("7.5"), Decimal("8.0")], every("decimal", precision=9, digits=4), [8]),
-    "short floats": (np.array([0.1, 0.5], np.float32), every("float64"), [0.5, float(np.float32(0.1))]),
-}
-
-
-@pytest.mark.parametrize("name", MIXED)
-def test_what_somebody_has_is_known_whatever_the_types(engine, name):
-    """Values that are drawn for the run of unseen ones are compared exactly, so that none of them is counted twice."""
-    rows, domain, seen = MIXED[name]
-    table = opened({"x": rows}, engine)
-    near = [domain.value(place) for value in seen for place in (domain.index(value), domain.index(value) + 1)]
-    tried = list(dict.fromkeys(near))
-    with table._engine.tally(table.columns["x"], domain, table._individuals) as tally:
-        known = {domain.index(value) for own in tally.levels() for value in every_value(tally, own)}
-        assert tally.unseen(0, tried) == [value for value in tried if domain.index(value) not in known]
-    assert {domain.index(value) for value in seen} <= known
-
-
-def every_value(tally, levels):
-    return tally.values(
-        [
-            (0, count, rank)
-            for count, number in zip(levels.individuals, levels.values, strict=True)
-            for rank in range(number)
-        ]
-    )
-
-
 def test_what_is_unseen_in_a_group_may_be_seen_in_another(engine):
     table = opened({"x": [7, 8], "g": ["a", "b"]}, engine).group_by("g", groups=["a", "b", "c"])
     with table._engine.tally(table.columns["x"], every("int64"), table._individuals) as tally:
         assert [tally.unseen(group, [7, 8, 9]) for group in range(3)] == [[8, 9], [7, 9], [7, 8, 9]]
-
-
-def test_a_limit_of_values_holds_for_a_rule(monkeypatch):
-    table = opened({"who": [1, 1, 1, 2], "x": [1, 2, 3, 1]}, person="who")
-    seen = []
-    right = type(table._engine).tally
-
-    def tally(engine, column, domain, who, max_values=None):
-        seen.append(max_values)
-        return right(engine, column, domain, who, max_values)
-
-    monkeypatch.setattr(type(table._engine), "tally", tally)
-    table.top_k("x", 2, candidates=every("int32"), epsilon=1, max_values=1)
-    table.mode("x", candidates=every("int32"), epsilon=1)
-    assert seen == [1, None]
-    assert sum(tallied(table, "x", domain=every("int32"), max_values=1).values()) == 2

@@ -14,7 +14,6 @@ import pytest
 from dpselect.mechanisms.parameters import Neighbours, change_by_addition, of_counts, of_cuts, of_quantile
 from dpselect.questions.methods import Margin, NoisyCounts, OneShot, Peel, Set
 from tests.tables.looking import counts, middles, opened, quantile_scores, standings
-from tests.top_k.exact import joined, margin, pairs_of_people, sets, total
 
 CANDIDATES = (0, 1, 2)
 VALUES = (0, 1, 2, None, -4, 7)  # missing, and what is no candidate: outside of the range of a quantile
@@ -113,52 +112,21 @@ def test_counts_move_as_derived(neighbours, most_rows):
     assert one_direction == bound.monotonic
 
 
-# What a top-k scores: sums and margins of sets, and all counts at once. A person is a vector of zeros and ones.
-
-OTHER_COUNTS = [(0, 0, 0, 0), (1, 0, 2, 0), (9, 9, 0, 0), (9, 4, 4, 0), (0, 1, 2, 3), (30, 20, 20, 0)]
-
-
-def moves_of_sets(score, sizes, most_values, neighbours):
-    """For each pair of neighbours, how far the score of each set moves."""
-    candidates = sets(4, *sizes)
-    for one, other in pairs_of_people(4, most_values, replace=neighbours is Neighbours.REPLACE):
-        for others in OTHER_COUNTS:
-            yield [score(joined(others, one), c) - score(joined(others, other), c) for c in candidates]
+# What a top-k scores. `tests/top_k/test_theorems.py` enumerates all people for these ranges of sums and margins.
 
 
 @pytest.mark.parametrize("most_values", [1, 2, 3, None])
 @pytest.mark.parametrize("k", [1, 2, 3])
 @pytest.mark.parametrize("neighbours", BOTH)
-def test_sums_of_sets_move_as_derived(neighbours, k, most_values):
-    claim = Set(k, 4, most_values).claim(neighbours is Neighbours.ADD_REMOVE)
-    moved = list(moves_of_sets(total, (k, k), most_values or 4, neighbours))
-    assert max(max(vector) - min(vector) for vector in moved) == claim.score_range
-
-
-@pytest.mark.parametrize("most_values", [1, 2, 4])
-@pytest.mark.parametrize("sizes", [(1, 1), (2, 2), (1, 3), (2, 3)], ids=str)
-@pytest.mark.parametrize("neighbours", BOTH)
-def test_margins_move_as_derived(neighbours, sizes, most_values):
-    claim = Margin(sizes[1], 4, least=sizes[0]).claim(neighbours is Neighbours.ADD_REMOVE)
-    moved = list(moves_of_sets(margin, sizes, most_values, neighbours))
-    assert max(max(vector) - min(vector) for vector in moved) == claim.score_range
-
-
-@pytest.mark.parametrize("most_values", [1, 2, 3, None])
-@pytest.mark.parametrize("neighbours", BOTH)
-def test_all_counts_together_move_as_derived(neighbours, most_values):
-    """Laplace noise needs the sum of all changes, one shot and peeling the largest one."""
-    added = neighbours is Neighbours.ADD_REMOVE
-    pairs = pairs_of_people(4, most_values or 4, replace=not added)
-    moves = [[a - b for a, b in zip(*pair, strict=True)] for pair in pairs]
-    together = max(sum(map(abs, vector)) for vector in moves)
-    claimed = NoisyCounts(2, 4, most_values).claim(added).score_range
-    # If two people have more values than there are candidates, they share some of them.
-    assert together == (claimed if added or 2 * (most_values or 4) <= 4 else 4)
+def test_a_top_k_of_four_claims_what_the_theorems_state(neighbours, k, most_values):
+    added, most = neighbours is Neighbours.ADD_REMOVE, most_values or 4
+    factor = 1 if added else 2
+    assert Set(k, 4, most_values).claim(added).score_range == factor * min(most, k, 4 - k)
+    assert Margin(k, 4, least=1).claim(added).score_range == factor * 2
+    assert NoisyCounts(k, 4, most_values).claim(added).score_range == factor * most
     for kind in (OneShot, Peel):
-        claim = kind(2, 4, most_values).claim(added)
-        assert max(max(vector) - min(vector) for vector in moves if any(vector)) <= claim.score_range
-        assert (claim.sensitivity, claim.monotonic) == (1, added)
+        claim = kind(k, 4, most_values).claim(added)
+        assert (claim.sensitivity, claim.monotonic, claim.score_range) == (1, added, factor)
 
 
 @pytest.mark.parametrize("most_rows", [1, 2], ids=["rows", "people"])
@@ -194,65 +162,3 @@ def test_the_unit_of_cuts_makes_them_as_sensitive_as_quantiles_in_groups(level, 
 
 
 # What is kept of a person depends on nobody else.
-
-GROUPS = ("g", "h", "i", "j")
-
-
-@pytest.mark.parametrize(("most", "max_values"), [(1, 1), (1, 2), (3, 2)])
-def test_the_values_of_a_person_are_their_own_matter(most, max_values, monkeypatch):
-    """With one salt, taking a person out changes only what is kept of this person's own rows, in each group."""
-    generator = random.Random(10 * most + max_values)
-    people = [
-        [(generator.choice(GROUPS), generator.choice(CANDIDATES)) for _ in range(generator.randrange(1, 9))]
-        for _ in range(10)
-    ]
-    monkeypatch.setattr("os.urandom", lambda count: b"\x07" * count)
-
-    def scores(present):
-        rows = [(who, group, value) for who in present for group, value in people[who]]
-        generator.shuffle(rows)
-        who, group, value = map(list, zip(*rows, strict=True))
-        table = opened({"who": who, "g": group, "x": value}, person="who")
-        return counts(table.group_by("g", groups=GROUPS, max_groups=most), "x", CANDIDATES, max_values)
-
-    everybody = scores(range(10))
-    for gone in range(10):
-        left = scores([who for who in range(10) if who != gone])
-        change = [[a - b for a, b in zip(old, new, strict=True)] for old, new in zip(everybody, left, strict=True)]
-        kept = {group: vector for group, vector in zip(GROUPS, change, strict=True) if any(vector)}
-        assert len(kept) == min(most, len({group for group, _ in people[gone]}))
-        for group, vector in kept.items():
-            had = [int((group, c) in people[gone]) for c in CANDIDATES]
-            assert all(0 <= counted <= own for counted, own in zip(vector, had, strict=True))
-            assert sum(vector) == min(max_values, sum(had))
-        assert change == scores([gone])
-
-
-@pytest.mark.parametrize("most", [1, 2, 3])
-def test_the_groups_of_a_person_are_their_own_matter(most, monkeypatch):
-    """With one salt, taking a person out changes at most `most` groups, by that person's own rows only."""
-    generator = random.Random(most)
-    people = [
-        [(generator.choice(GROUPS), generator.choice(CANDIDATES)) for _ in range(generator.randrange(1, 7))]
-        for _ in range(12)
-    ]
-    monkeypatch.setattr("os.urandom", lambda count: b"\x07" * count)
-
-    def scores(present):
-        rows = [(who, group, value) for who in present for group, value in people[who]]
-        generator.shuffle(rows)
-        who, group, value = map(list, zip(*rows, strict=True))
-        table = opened({"who": who, "g": group, "x": value}, person="who")
-        return counts(table.group_by("g", groups=GROUPS, max_groups=most), "x", CANDIDATES)
-
-    everybody = scores(range(12))
-    assert scores(range(12)) == everybody
-    for gone in range(12):
-        left = scores([who for who in range(12) if who != gone])
-        change = [[a - b for a, b in zip(old, new, strict=True)] for old, new in zip(everybody, left, strict=True)]
-        own = {group for group, _ in people[gone]}
-        kept = [group for group, vector in zip(GROUPS, change, strict=True) if any(vector)]
-        assert len(kept) == min(most, len(own))
-        for group, vector in zip(GROUPS, change, strict=True):
-            had = [int((group, c) in people[gone]) for c in CANDIDATES]
-            assert vector == (had if group in kept else [0, 0, 0])

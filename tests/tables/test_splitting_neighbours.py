@@ -6,9 +6,11 @@ An outcome is more than what is shown: it has the sub-places of the cuts, too. M
 """
 
 import itertools
-from collections import Counter, defaultdict
+import math
+from collections import Counter
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from flint import arb
 
@@ -32,14 +34,15 @@ pytestmark = pytest.mark.slow
 
 ADD_REMOVE, REPLACE = Neighbours
 LAWS = pytest.mark.parametrize("law", [flip_pmf, softmax], ids=["permute-and-flip", "exponential"])
+EPSILONS = [Fraction(1, 9), Fraction(99, 100)]  # a large one, and a small one, as the odds of a step
 UNEVEN = [Fraction(1, 10), Fraction(1, 4), Fraction(9, 10)]
 
 
-def world(levels, neighbours, law=flip_pmf, *, values=3, subs=2, rows=1, mistake=None):
+def world(levels, neighbours, law=flip_pmf, *, values=3, subs=2, rows=1, odds=None, mistake=None):
     """A grid of a few values, at about epsilon 1, and at the right price unless a mistake is made."""
     paid = price(levels, neighbours, rows)
     paid = paid if mistake is None else mistake(paid)
-    return Splits(levels, values, subs, paid, paid.odds(), law)
+    return Splits(levels, values, subs, paid, paid.odds() if odds is None else odds, law)
 
 
 def everybody(splits, people):
@@ -62,12 +65,16 @@ def worst(splits, neighbouring):
 
 # The code and the recursion written plainly.
 
-CHECKED = {
-    "one": (HALVES[1], 4),
-    "two": (HALVES[2], 3),
-    "three": (HALVES[3], 3),
-    "uneven": (UNEVEN, 2),
-    "seven": (HALVES[7], 1),
+CHECKED = {  # the levels, sub-places of a value, people, and whether only one rank is looked at
+    "one": (HALVES[1], 2, 4),
+    "two": (HALVES[2], 2, 3),
+    "three": (HALVES[3], 2, 3),
+    "uneven": (UNEVEN, 2, 2),
+    "seven": (HALVES[7], 2, 1),
+    "two, finer": (HALVES[2], 4, 3),
+    "three, finer": (HALVES[3], 4, 3),
+    "uneven, more people": (UNEVEN, 2, 4),
+    "seven, more people": (HALVES[7], 2, 3),
 }
 
 
@@ -75,24 +82,11 @@ CHECKED = {
 @pytest.mark.parametrize("case", CHECKED)
 def test_the_code_has_the_law_of_the_recursion(case, law):
     """Also where only a few ranks are looked at, so that the runs of most cuts are only bounded."""
-    levels, people = CHECKED[case]
-    splits = world(levels, ADD_REMOVE, law)
-    for table in everybody(splits, people):
-        assert law_of_the_code(splits, table) == splits.outcomes(table)
-        if len(table) > 1:
-            assert law_of_the_code(splits, table, reach=1) == splits.outcomes(table)
-
-
-MORE = [(HALVES[2], 4, 3), (HALVES[3], 4, 3), (UNEVEN, 2, 4), (HALVES[7], 2, 3)]
-
-
-@pytest.mark.slow
-@LAWS
-@pytest.mark.parametrize(("levels", "subs", "people"), MORE, ids=str)
-def test_the_code_has_the_law_of_the_recursion_for_more_people(levels, subs, people, law):
+    levels, subs, people = CHECKED[case]
     splits = world(levels, ADD_REMOVE, law, subs=subs)
     for table in everybody(splits, people):
-        assert law_of_the_code(splits, table, reach=1 if len(table) > 2 else None) == splits.outcomes(table)
+        reaches = [None, 1] if len(table) == 2 else [1 if len(table) > 2 else None]
+        assert all(law_of_the_code(splits, table, reach=reach) == splits.outcomes(table) for reach in reaches)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 5])
@@ -107,36 +101,34 @@ def test_the_price_is_that_of_mechanisms(levels, neighbours, rows):
         assert mechanism.rate == paid.of_level[level]
 
 
-# All neighbours of small tables. The second number is the largest loss, as a share of epsilon, rounded down.
+# All neighbours of small tables: how many other people there are, the largest loss as a share of epsilon, rounded down,
+# and what else the world has.
 
-SMALL = {
-    (ADD_REMOVE, 1): (4, 0.67),
-    (ADD_REMOVE, 2): (4, 0.72),
-    (ADD_REMOVE, 3): (4, 0.82),
-    (ADD_REMOVE, 7): (4, 0.82),
-    (REPLACE, 1): (3, 0.67),
-    (REPLACE, 2): (3, 0.51),
-    (REPLACE, 3): (3, 0.65),
-    (REPLACE, 7): (3, 0.73),
-}
+SMALL = [
+    *((ADD_REMOVE, HALVES[count], 4, reached, {}) for count, reached in ((1, 0.67), (2, 0.72), (3, 0.82), (7, 0.82))),
+    *((REPLACE, HALVES[count], 3, reached, {}) for count, reached in ((1, 0.67), (2, 0.51), (3, 0.65), (7, 0.73))),
+    *((relation, own, 3, 0.37, {"law": softmax}) for relation in Neighbours for own in (HALVES[3], UNEVEN)),
+    (ADD_REMOVE, HALVES[3], 4, 0.82, {"subs": 4}),
+    (ADD_REMOVE, HALVES[3], 6, 0.83, {}),
+    (ADD_REMOVE, HALVES[3], 4, 0.90, {"values": 5}),
+    (ADD_REMOVE, HALVES[3], 4, 0.93, {"values": 8, "subs": 1}),
+    (ADD_REMOVE, HALVES[7], 3, 0.82, {"subs": 4}),
+    (ADD_REMOVE, HALVES[2], 4, 0.7, {"values": 8, "subs": 1}),
+    *((relation, HALVES[3], 3, 0, {"odds": odds}) for relation in Neighbours for odds in EPSILONS),
+    # A person with two rows.
+    (ADD_REMOVE, HALVES[2], 3, 0.66, {"rows": 2}),
+    (ADD_REMOVE, HALVES[3], 3, 0.73, {"rows": 2}),
+    (REPLACE, HALVES[2], 1, 0.42, {"rows": 2}),
+    (REPLACE, HALVES[3], 2, 0.63, {"rows": 2}),
+]
 
 
-@pytest.mark.parametrize(("neighbours", "count"), SMALL)
-def test_no_neighbours_lose_more_than_epsilon(neighbours, count):
-    people, reached = SMALL[neighbours, count]
-    splits = world(HALVES[count], neighbours)
-    ratio = worst(splits, pairs(splits, people, neighbours))
+@pytest.mark.parametrize(("neighbours", "levels", "people", "reached", "own"), SMALL, ids=str)
+def test_no_neighbours_lose_more_than_epsilon(neighbours, levels, people, reached, own):
+    splits = world(levels, neighbours, **own)
+    ratio = worst(splits, pairs(splits, people, neighbours, own.get("rows", 1)))
     assert splits.is_within(ratio)
     assert splits.loss(ratio) > reached
-
-
-@pytest.mark.parametrize("neighbours", Neighbours)
-@pytest.mark.parametrize("levels", [HALVES[3], UNEVEN], ids=str)
-def test_the_exponential_mechanism_loses_less(levels, neighbours):
-    splits = world(levels, neighbours, softmax)
-    ratio = worst(splits, pairs(splits, 3, neighbours))
-    assert splits.is_within(ratio)
-    assert splits.loss(ratio) > 0.37
 
 
 @pytest.mark.parametrize("neighbours", Neighbours)
@@ -153,118 +145,36 @@ def test_the_laws_of_the_code_are_private(neighbours):
     assert splits.is_within(ratio)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("count", "values", "subs", "people", "reached"),
-    [
-        (3, 3, 4, 4, 0.82),
-        (3, 3, 2, 6, 0.83),
-        (3, 5, 2, 4, 0.90),
-        (3, 8, 1, 4, 0.93),
-        (7, 3, 4, 3, 0.82),
-        (2, 8, 1, 4, 0.7),
-    ],
-)
-def test_no_neighbours_of_larger_tables_lose_more_than_epsilon(count, values, subs, people, reached):
-    splits = world(HALVES[count], ADD_REMOVE, values=values, subs=subs)
-    ratio = worst(splits, pairs(splits, people, ADD_REMOVE))
-    assert splits.is_within(ratio)
-    assert splits.loss(ratio) > reached
-
-
-@pytest.mark.parametrize("neighbours", Neighbours)
-@pytest.mark.parametrize("odds", [Fraction(1, 9), Fraction(99, 100)], ids=str)
-def test_large_and_small_epsilons(odds, neighbours):
-    paid = price(HALVES[3], neighbours)
-    splits = Splits(HALVES[3], 3, 2, paid, odds, flip_pmf)
-    assert splits.is_within(worst(splits, pairs(splits, 3, neighbours)))
-
-
 # Sub-places are drawn at random: the law of what is shown is a mixture.
 
 
-def mixture(splits, values, *, shown):
-    """The law for people with these values, over all sub-places: of the outcomes, or of what is shown of them."""
-    law, share = defaultdict(Fraction), Fraction(1, splits.subs ** len(values))
-    for subs in itertools.product(range(splits.subs), repeat=len(values)):
-        places = (value * splits.subs + sub for value, sub in zip(values, subs, strict=True))
-        for outcome, probability in splits.outcomes(joined((), *places)).items():
-            law[splits.answers(outcome) if shown else outcome] += share * probability
-    assert sum(law.values()) == 1
-    return law
+# Mistakes in the price, and the loss that is found.
 
 
-@pytest.mark.parametrize("subs", [2, 4])
-@pytest.mark.parametrize("neighbours", Neighbours)
-def test_with_random_sub_places_less_is_lost(neighbours, subs):
-    splits, people = world(HALVES[3], neighbours, subs=subs), {2: 4, 4: 2}[subs]
-    everyone = [table for count in range(people + 1) for table in tables(splits.values, count)]
-    losses = []
-    for shown in (False, True):
-        laws = {table: mixture(splits, table, shown=shown) for table in everyone}
-        nearby = [
-            (joined(table, one), table if other is None else joined(table, other))
-            for table in everyone
-            if len(table) < people
-            for one in range(splits.values)
-            for other in (range(splits.values) if neighbours is REPLACE else [None])
-        ]
-        ratio = max(
-            max(p / laws[other][outcome], laws[other][outcome] / p)
-            for one, other in nearby
-            for outcome, p in laws[one].items()
-        )
-        assert splits.is_within(ratio)
-        losses.append(splits.loss(ratio))
-    assert 0.4 < losses[1] < losses[0] < 0.71
+def paid_like_additions(count, right):
+    return right.drawn_at(price(HALVES[count], ADD_REMOVE))
 
 
-# A person with several rows.
+def paid_at_each_depth(count, right):
+    return right.times(depths(count))
 
 
-@pytest.mark.parametrize(
-    ("neighbours", "count", "people", "reached"),
-    [
-        (ADD_REMOVE, 2, 3, 0.66),
-        (ADD_REMOVE, 3, 3, 0.73),
-        (REPLACE, 2, 1, 0.42),
-        pytest.param(REPLACE, 3, 2, 0.63, marks=pytest.mark.slow),
-    ],
-)
-def test_a_person_with_two_rows_loses_at_most_epsilon(neighbours, count, people, reached):
-    splits = world(HALVES[count], neighbours, rows=2)
-    ratio = worst(splits, pairs(splits, people, neighbours, rows=2))
-    assert splits.is_within(ratio)
-    assert splits.loss(ratio) > reached
+def paid_for_one_row(count, right):
+    return right.times(2)
 
 
-# Mistakes.
+MISTAKES = [
+    *((paid_like_additions, REPLACE, count, 3, 1, lost) for count, lost in ((2, 1.02), (3, 1.30), (7, 1.41))),
+    *((paid_at_each_depth, ADD_REMOVE, count, 3, 1, lost) for count, lost in ((2, 1.26), (3, 1.58), (7, 2.53))),
+    *((paid_for_one_row, ADD_REMOVE, count, 2, 2, lost) for count, lost in ((2, 1.16), (3, 1.43))),
+    (paid_for_one_row, REPLACE, 3, 2, 2, 1.2),
+]
 
 
-@pytest.mark.parametrize(("count", "lost"), [(2, 1.02), (3, 1.30), (7, 1.41)])
-def test_the_rate_of_additions_is_too_large_for_replacements(count, lost):
-    cheap = price(HALVES[count], ADD_REMOVE)
-    splits = world(HALVES[count], REPLACE, mistake=lambda right: right.drawn_at(cheap))
-    ratio = worst(splits, pairs(splits, 3, REPLACE))
-    assert not splits.is_within(ratio)
-    assert splits.loss(ratio) > lost
-
-
-@pytest.mark.parametrize(("count", "lost"), [(2, 1.26), (3, 1.58), (7, 2.53)])
-def test_all_depths_together_cost_epsilon(count, lost):
-    splits = world(HALVES[count], ADD_REMOVE, mistake=lambda right: right.times(depths(count)))
-    ratio = worst(splits, pairs(splits, 3, ADD_REMOVE))
-    assert not splits.is_within(ratio)
-    assert splits.loss(ratio) > lost
-
-
-@pytest.mark.parametrize(
-    ("neighbours", "count", "lost"),
-    [(ADD_REMOVE, 2, 1.16), (ADD_REMOVE, 3, 1.43), pytest.param(REPLACE, 3, 1.2, marks=pytest.mark.slow)],
-)
-def test_each_row_of_a_person_counts(neighbours, count, lost):
-    splits = world(HALVES[count], neighbours, rows=2, mistake=lambda right: right.times(2))
-    ratio = worst(splits, pairs(splits, 2, neighbours, rows=2))
+@pytest.mark.parametrize(("mistake", "neighbours", "count", "people", "rows", "lost"), MISTAKES)
+def test_a_mistake_in_the_price_is_found(mistake, neighbours, count, people, rows, lost):
+    splits = world(HALVES[count], neighbours, rows=rows, mistake=lambda right: mistake(count, right))
+    ratio = worst(splits, pairs(splits, people, neighbours, rows))
     assert not splits.is_within(ratio)
     assert splits.loss(ratio) > lost
 
@@ -287,6 +197,64 @@ def test_sub_places_of_row_numbers_are_not_private():
     both = [[*found, *((b, a) for a, b in found)] for found in (by_number, by_row)]
     assert splits.loss(worst(splits, both[0])) > 1.76
     assert splits.is_within(worst(splits, both[1]))
+
+
+# In zCDP, a ledger counts L draws at epsilon / L. The laws are exact, and only the divergences are floats.
+
+ORDERS = np.array([1.01, 1.5, 2.0, 5.0, 30.0])
+KINDS = {"permute-and-flip": (PermuteAndFlip, flip_pmf), "exponential": (ExponentialMechanism, softmax)}
+
+
+def largest_share(splits, kind, neighbouring):
+    """The largest divergence of an order alpha, as a share of alpha rho."""
+    laws = {}
+
+    def law(table):
+        if table not in laws:
+            outcomes = splits.outcomes(table)
+            laws[table] = np.log([float(outcomes[outcome]) for outcome in sorted(outcomes)])
+        return laws[table]
+
+    epsilon = -splits.price.steps * math.log(splits.odds)
+    parts = depths(len(splits.levels))
+    rho = parts * kind(epsilon / parts).guarantee.zcdp
+    shares = []
+    for one, other in neighbouring:
+        p, q = law(one), law(other)
+        powers = np.exp(np.outer(ORDERS, p) - np.outer(ORDERS - 1, q)).sum(axis=1)
+        shares.append(np.log(powers) / (ORDERS - 1) / (ORDERS * rho))
+    return np.max(shares)
+
+
+# How many other people there are, and the largest share of rho that is lost with either mechanism, rounded down.
+CASES = {
+    (ADD_REMOVE, 2, 1): (3, 0.26, 0.49),
+    (ADD_REMOVE, 3, 1): (3, 0.39, 0.75),
+    (ADD_REMOVE, 3, 2): (2, 0.37, 0.73),
+    (REPLACE, 2, 1): (3, 0.14, 0.29),
+    (REPLACE, 3, 1): (2, 0.26, 0.53),
+    (REPLACE, 2, 2): (1, 0.09, 0.17),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize(("neighbours", "count", "rows"), CASES)
+def test_no_order_exceeds_rho(neighbours, count, rows, name):
+    """Two or three levels, and a person with one row or with at most two."""
+    people, *reached = CASES[neighbours, count, rows]
+    kind, law = KINDS[name]
+    splits = world(HALVES[count], neighbours, law, rows=rows)
+    share = largest_share(splits, kind, pairs(splits, people, neighbours, rows))
+    assert reached[list(KINDS).index(name)] < share <= 1
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_rate_that_is_too_large_exceeds_rho(name):
+    """The price of an added person, paid for one who is replaced."""
+    kind, law = KINDS[name]
+    cheap = price(HALVES[3], ADD_REMOVE)
+    splits = world(HALVES[3], REPLACE, law, mistake=lambda right: right.drawn_at(cheap))
+    assert largest_share(splits, kind, pairs(splits, 2, REPLACE)) > 1.01
 
 
 # Wide grids, through the code: nearly all of epsilon is lost, so no smaller price would do.

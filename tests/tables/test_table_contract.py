@@ -5,6 +5,7 @@ import random
 from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
+from itertools import product
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,10 +16,10 @@ from dpselect.errors import InvalidType, InvalidValue
 from dpselect.tables.kinds import Kind
 from tests import spark
 from tests.statistical.goodness import assert_fits, assert_rejected
-from tests.tables.looking import answering, counts, opened, places, quantile_scores, repeated, standings
+from tests.tables.looking import answering, counts, opened, places, quantile_scores, repeated, standings, tallied
 
 MECHANISMS = [PermuteAndFlip, ExponentialMechanism]
-EXAMPLES = {"duckdb": 40, "spark": 3}
+EXAMPLES = {"duckdb": 30, "spark": 3}
 DAY, NOON = datetime.date(2024, 1, 1), datetime.datetime(2024, 1, 1, 12)
 ZONED = NOON.replace(tzinfo=datetime.UTC)
 KINDS = {
@@ -32,7 +33,7 @@ KINDS = {
     "zoned": ([ZONED, ZONED.replace(hour=1), ZONED, None], Kind.ZONED),
     "list": ([[1], [2], [1], None], Kind.OTHER),
 }
-TYPES = {"who": "int64", "g": "string", "x": "int64"}
+TYPES = {"who": "int64", "g": "string", "h": "int64", "x": "int64"}
 RANGES = {
     "whole": (0, 3, 1, [(1, False, 2), (2, False, 1)]),
     "float": (0.0, 0.3, 0.1, [(1, False, 2), (2, False, 1)]),
@@ -205,34 +206,79 @@ def test_mechanisms_without_runs_are_refused(engine, tmp_path):
 
 # A random table against a plain model of all that is counted.
 
-ROW = st.tuples(st.none() | st.integers(0, 3), st.none() | st.sampled_from("pqr"), st.none() | st.integers(-3, 12))
+ROW = st.tuples(
+    st.none() | st.integers(0, 3),
+    st.none() | st.sampled_from("pqr"),
+    st.none() | st.sampled_from([1, 2, 9]),
+    st.none() | st.integers(-3, 12),
+)
+BOTH = {"g": ["q", "p"], "h": [1, 2, 3]}
+SOME = [("q", 2), ("p", 1), ("z", 9)]
+GROUPINGS = {  # the arguments of `group_by`, and what tells the rows of each group
+    "all": (None, [()]),
+    "a column": (("g", ["q", "p", "z"]), [("q",), ("p",), ("z",)]),
+    "all combinations": ((["g", "h"], BOTH), list(product(*BOTH.values()))),
+    "some combinations": ((["g", "h"], SOME), SOME),
+}
 
 
 def test_random_tables_are_counted_like_the_model(engine):
-    levels = st.fractions("1/20", "19/20", max_denominator=20)
-    rows = st.lists(ROW, max_size=14)
-    for_random(engine, check_the_counts_of_a_table, rows=rows, step=st.integers(1, 4), level=levels)
+    drawn = {
+        "grouping": st.sampled_from(list(GROUPINGS)),
+        "person": st.sampled_from([None, "who"]),
+        "rows": st.lists(ROW, max_size=14),
+        "step": st.integers(1, 4),
+        "level": st.fractions("1/20", "19/20", max_denominator=20),
+    }
+    for_random(engine, check_the_counts_of_a_table, **drawn)
 
 
-def check_the_counts_of_a_table(name, rows, step, level):
-    columns = {"who": [who for who, _, _ in rows], "g": [g for _, g, _ in rows], "x": [x for _, _, x in rows]}
-    people = opened(columns, name, person="who", types=TYPES)
-    candidates, groups = [3, 0, 11, 50], ["q", "p", "z"]
-    facts = {(who, x) for who, _, x in rows if who is not None}
-    assert counts(people, "x", candidates) == [sum(x == c for _, x in facts) for c in candidates]
-    # In three groups of the four that exist, a limit of three keeps everybody everywhere.
-    everywhere = people.group_by("g", groups=groups, max_groups=3)
-    in_groups = {(who, g, x) for who, g, x in rows if who is not None}
-    assert counts(everywhere, "x", candidates) == [
-        [sum((g, x) == (own, c) for _, g, x in in_groups) for c in candidates] for own in groups
+def check_the_counts_of_a_table(name, grouping, person, rows, step, level):
+    """Of rows, and of people whom no limit leaves out: of a list, of others too, unlisted, and at places of a range."""
+    grouped_by, names = GROUPINGS[grouping]
+    columns = dict(zip(TYPES, zip(*rows, strict=True), strict=True)) if rows else {name: [] for name in TYPES}
+    table = opened(columns, name, person=person, types=TYPES)
+    if grouped_by is not None:
+        table = table.group_by(grouped_by[0], groups=grouped_by[1], max_groups=len(names) if person else 1)
+    parts = [[(row[0], row[3]) for row in rows if row[1 : 1 + len(own)] == own] for own in names]
+    if person is not None:
+        check_counts(table, [{(who, x) for who, x in part if who is not None} for part in parts], name)
+        if grouped_by is None:
+            check_places_of_people(table, rows, step, level)
+        return
+    check_counts(table, parts, name)
+    stood = [counted_places([x + 9 for _, x in part if x is not None], step) for part in parts]
+    found = in_lists(places(table, "x", -9, 20, step), grouped_by)
+    assert found == [[(*place, n) for place, n in sorted(own.items())] for own in stood]
+
+
+def in_lists(found, grouped_by):
+    return [found] if grouped_by is None else found
+
+
+def check_counts(table, parts, name):
+    candidates, grouped_by = [3, 0, 11, 50], table._individuals.groups
+    listed = [[sum(x == c for _, x in part) for c in candidates] for part in parts]
+    assert in_lists(counts(table, "x", candidates), grouped_by) == listed
+    known = [[(who, x if x in candidates else "rest") for who, x in part if x is not None] for part in parts]
+    others = [{own for own in part if own[1] == "rest"} if table._individuals.person else part for part in known]
+    rest = [sum(x == "rest" for _, x in part) for part in others]
+    assert in_lists(counts(table, "x", candidates, other="rest"), grouped_by) == [
+        [*own, more] for own, more in zip(listed, rest, strict=True)
     ]
-    everybody = {who for who, _, _ in rows if who is not None}
-    own = [[min(max(x, 0), 10) for who, _, x in rows if who == one and x is not None] for one in everybody]
+    if name == "duckdb":
+        tallies = [dict(Counter(x for _, x in part if x is not None)) for part in parts]
+        assert in_lists(tallied(table, "x"), grouped_by) == tallies
+
+
+def check_places_of_people(people, rows, step, level):
+    """They stand at one of their middle values, or with all of their rows."""
+    everybody = {row[0] for row in rows if row[0] is not None}
+    own = [[min(max(x, 0), 10) for who, *_, x in rows if who == one and x is not None] for one in everybody]
     possible = standings(own)
     assert placed(places(people, "x", 0, 10, step)) in [counted_places(stood, step) for stood in possible]
     found = quantile_scores(people, "x", level, lower=0, upper=10, step=step)
     assert found in [model_scores(stood, range(0, 11, step), level) for stood in possible]
-    # All rows of everybody are at most as many as there are rows.
     every_row = [x for values in own for x in values]
     assert placed(places(people, "x", 0, 10, step, max_rows=14)) == counted_places(every_row, step)
 

@@ -208,12 +208,6 @@ def test_odd_categories_are_missing(kind):
     assert counts(dpselect.open_table(frame, person="v"), "w", ["a", "b"]) == [2, 2]
 
 
-def test_a_question_that_costs_is_answered(tmp_path):
-    frame = pandas_objects(["a", "a", *HOSTILE.values()])
-    table = dpselect.open_table(frame, ledger=tmp_path / "l", budget=50)
-    assert table.mode("v", candidates=["a", "b"], epsilon=50).value == "a"
-
-
 FRAMES = {
     "objects": lambda values: pd.DataFrame({"v": objects(values)}),
     "categories of objects": lambda values: pd.DataFrame({"v": pd.Categorical(objects(values))}),
@@ -296,19 +290,6 @@ def test_numbers_are_not_copied_and_nothing_is_changed(monkeypatch):
     assert converted == [("n", 1000)]
     assert all(a is b for a, b in zip(frame["v"], before["v"], strict=True))
     pd.testing.assert_frame_equal(frame[["n", "f"]], before[["n", "f"]])
-
-
-def test_a_changed_frame_is_read_anew():
-    frame = pd.DataFrame({"v": ["a", "b"]})
-    table = dpselect.open_table(frame)
-    assert counts(table, "v", ["a", "b"]) == [1, 1]
-    frame.loc[0, "v"] = "b"
-    assert counts(table, "v", ["a", "b"]) == [0, 2]
-
-
-def test_columns_that_lie_across_memory_are_read():
-    frame = pd.DataFrame(np.arange(10).reshape(5, 2)[::2], columns=["a", "b"])
-    assert counts(dpselect.open_table(frame), "b", [1, 5, 9, 3]) == [1, 1, 1, 0]
 
 
 @pytest.mark.parametrize("name", ["a.b", ".a", "^a$", "a[0]"])

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import dpselect
 from dpselect.cli.app import app
-from dpselect.errors import EngineFailure, InvalidType, InvalidValue
+from dpselect.errors import EngineFailure, InvalidValue
 from dpselect.tables import files
 from dpselect.tables.duckdb import files as kept
 from tests.tables.duckdb.test_lines import CANDIDATES
@@ -73,23 +73,6 @@ def test_several_questions_read_a_file_once(keep, times, reads, tmp_path):
     assert len(reads) == (6 if keep is False else times)
 
 
-def test_groups_and_people_are_of_the_same_rows(reads, tmp_path):
-    table = dpselect.open_table(written(tmp_path / "t.csv"), person="who", keep=True)
-    assert counts(table, "code", CANDIDATES) == [1, 1, 1]
-    assert counts(table.group_by("code", groups=["x", "z"]), "who", [1, 3]) == [[1, 0], [0, 1]]
-    assert len(reads) == 1
-
-
-def test_folders_are_columns_of_rows_in_memory_too(reads, tmp_path):
-    for year in (2023, 2024):
-        (tmp_path / f"year={year}").mkdir()
-        written(tmp_path / f"year={year}" / "t.csv")
-    table = dpselect.open_table(tmp_path, keep=True)
-    assert counts(table.group_by("year", groups=[2023, 2024]), "code", CANDIDATES) == [[2, 1, 1]] * 2
-    assert counts(table, "year", [2023, 2024, 2025]) == [4, 4, 0]
-    assert len(reads) == 1
-
-
 CHANGES = {
     "longer": lambda path: written(path, LINES + b"4,x,1\n"),
     "the same size and another time": lambda path: written(path, LINES.replace(b"2,y,30", b"2,x,30"), 2),
@@ -127,7 +110,7 @@ HEADERS = {
 
 
 @pytest.mark.parametrize("header", HEADERS)
-@pytest.mark.parametrize("asked_before", [0, 1, 2])
+@pytest.mark.parametrize("asked_before", [0, 2])
 @pytest.mark.parametrize("keep", [True, None, False])
 def test_a_header_that_has_changed_is_an_error(header, asked_before, keep, tmp_path):
     """Values are found by their places in a line, so that another column would take the place of the person."""
@@ -304,9 +287,3 @@ def test_a_command_that_finds_groups_first_reads_a_file_once(reads, tmp_path):
     done = CliRunner().invoke(app, ["median", str(path), "--column", "cost", *options, *groups])
     assert done.exit_code == 0, done.output
     assert len(reads) == 1
-
-
-def test_keep_is_a_choice(tmp_path):
-    path = written(tmp_path / "t.csv")
-    with pytest.raises(InvalidType, match="keep must be True, False or None, got int"):
-        dpselect.open_table(path, keep=1)

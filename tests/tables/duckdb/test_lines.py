@@ -1,15 +1,18 @@
 """CSV lines: what is wrong with a line concerns that line only, wherever it stands and however lines end."""
 
-import json
+import gzip
+import random
 import re
+from collections import Counter
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dpselect
 from dpselect.errors import InvalidValue
+from dpselect.tables import Reason
 from dpselect.tables.duckdb import files
 from dpselect.tables.duckdb.source import connect
 from dpselect.tables.spark import workers as csv_lines
@@ -102,14 +105,6 @@ def test_not_even_first_or_last(place, rows_of):
             assert rows_of(data) == good
 
 
-@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r\r\n", b"\n\r", b"\n\n"])
-@pytest.mark.parametrize("first", [b"\n", b"\r\n"])
-def test_lines_end_in_many_ways(first, end, tmp_path):
-    """Also mixed, as in a file that was put together on two systems."""
-    assert counts(opened(tmp_path / "t.csv", b"a,b" + first + end.join(GOOD)), "a", CANDIDATES) == [2, 1, 1]
-    assert counts(opened(tmp_path / "s.csv", b"a" + first + end.join([b"x", b"y", b"x"])), "a", CANDIDATES) == [2, 1, 0]
-
-
 PIECES = [
     b"x",
     b"y",
@@ -145,23 +140,30 @@ def fields_of(line, delimiter=","):
         rest = rest[match.end() + 1 :]
 
 
+def fault(line, number=2):
+    """Why a line is left out; None if it is a row."""
+    head = line.partition(b"\x1f")[0]
+    if len(line) > files.LONGEST_READ:
+        return Reason.LONG
+    try:
+        text = head.decode()
+    except UnicodeDecodeError:
+        return Reason.ENCODING
+    if len(head) >= files.LONGEST_LINE:
+        return Reason.LONG
+    fields = fields_of(text)
+    if fields is None:
+        return Reason.QUOTES
+    return None if head and len(fields) == number else Reason.FIELDS
+
+
 def model(data):
     """Rows of two columns; what follows a unit separator in a line is not read."""
-    found = []
-    for line in re.split(rb"[\r\n]", data)[1:]:
-        read = line.partition(b"\x1f")[0]
-        if len(read) >= files.LONGEST_LINE:
-            continue
-        try:
-            fields = fields_of(read.decode())
-        except UnicodeDecodeError:
-            continue
-        if fields is not None and len(fields) == 2:
-            found.append(tuple(field or None for field in fields))
-    return found
+    good = [line for line in re.split(rb"[\r\n]", data)[1:] if fault(line) is None]
+    return [tuple(field or None for field in fields_of(line.partition(b"\x1f")[0].decode())) for line in good]
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(pieces=st.lists(st.sampled_from(PIECES), max_size=40), first=st.sampled_from([b"\n", b"\r\n"]))
 def test_any_bytes_are_read_as_the_rules_say(pieces, first, rows_of):
     data = b"a,b" + first + b"".join(pieces)
@@ -241,30 +243,6 @@ def test_a_long_line_is_left_out_before_it_is_looked_at():
     assert query.index(f"strlen(line) >= {files.LONGEST_LINE}") < min(costly)
 
 
-def test_a_line_is_split_once():
-    """Conditions on the columns do not repeat the splitting, as they do where the engine pushes them down."""
-    connection = connect()
-    connection.register("lines", pa.table({"line": ["x,1"]}))
-    rows = files.rows_of("lines", ",", ["a", "b"], ["a", "b"])
-    query = f"SELECT a, count(DISTINCT b) FROM ({rows}) WHERE a IS NOT NULL AND b <> 'z' GROUP BY a"
-
-    def plan():
-        return json.dumps(json.loads(connection.execute(f"EXPLAIN (FORMAT json) {query}").fetchall()[0][1]))
-
-    assert '"Projections": "fields"' in plan()  # where it is split; the expression is not shown
-    assert "string_split" not in plan()
-    connection.execute("RESET disabled_optimizers")
-    assert plan().count("string_split") == 5
-
-
-@pytest.mark.slow
-def test_malformed_lines_take_nothing_with_them_in_workers(rows_of_workers):
-    good = [tuple(line.decode().split(",")) for line in GOOD]
-    lines_ = [line for bad in MALFORMED.values() for line in (bad, *GOOD)]
-    for end in ENDS.values():
-        assert rows_of_workers(end.join([b"a,b", *lines_])) == good * len(MALFORMED)
-
-
 @pytest.mark.parametrize("size", range(1, 12))
 def test_ranges_of_every_size_share_the_lines(size, monkeypatch, tmp_path):
     """Wherever the ranges and the blocks of reading end, every line is in one range."""
@@ -313,3 +291,84 @@ def test_delimiters_come_from_the_header(delimiter, tmp_path):
     table = opened(tmp_path / "t.txt", data)
     assert list(table.columns) == ["a", "b, c; d"]
     assert counts(table, "a", ["x", "x, y; z|\t", "y"]) == [1, 1, 0]
+
+
+# Checks count each malformed line once, for the right reason.
+
+
+def expected(data):
+    return Counter(fault(line) for line in re.split(rb"[\r\n]", data)[1:] if line)
+
+
+def found(path):
+    """The number of rows that were read, and of lines that were left out for each reason."""
+    check = dpselect.open_table(path).check("b")
+    read = check.counted + check.left_out.get(Reason.MISSING, 0)
+    of_lines = {reason: number for reason, number in check.left_out.items() if reason is not Reason.MISSING}
+    return Counter({None: read, **of_lines})
+
+
+SHORT = {name: line for name, line in MALFORMED.items() if len(line) < 100_000}
+
+
+@pytest.mark.parametrize("bad", [SHORT, pytest.param(MALFORMED, marks=pytest.mark.slow)], ids=["short", "all"])
+def test_each_malformed_line_has_its_reason(bad, tmp_path):
+    """All of them in one file, in the middle of good lines, and also compressed."""
+    for end in ENDS.values():
+        data = end.join([b"a,b", *(line for one in bad.values() for line in (one, *GOOD))])
+        (tmp_path / "t.csv").write_bytes(data)
+        assert found(tmp_path / "t.csv") == expected(data)
+    assert set(expected(data)) == {None, Reason.ENCODING, Reason.LONG, Reason.QUOTES, Reason.FIELDS}
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(data, 1))
+    assert found(tmp_path / "t.csv.gz") == expected(data)
+
+
+def test_a_line_beyond_the_limit_of_the_reader_is_too_long(tmp_path):
+    data = b"a,b\nx,1\nx," + b"q" * (files.LONGEST_READ + 9) + b"\nx\xff,1\ny,2"
+    (tmp_path / "t.csv").write_bytes(data)
+    assert found(tmp_path / "t.csv") == expected(data) == {None: 2, Reason.LONG: 1, Reason.ENCODING: 1}
+
+
+def test_many_random_lines(tmp_path):
+    """Thousands of short lines of all sorts, fresh each time."""
+    data = b"a,b\n" + b"".join(random.choices([*PIECES, b"\n"], k=20_000))
+    (tmp_path / "t.csv").write_bytes(data)
+    assert found(tmp_path / "t.csv") == expected(data)
+
+
+@pytest.mark.slow
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(pieces=st.lists(st.sampled_from(PIECES), max_size=60), first=st.sampled_from([b"\n", b"\r\n"]))
+def test_any_bytes_are_counted_as_the_rules_say(pieces, first, tmp_path):
+    data = b"a,b" + first + b"".join(pieces)
+    (tmp_path / "t.csv").write_bytes(data)
+    assert +found(tmp_path / "t.csv") == +expected(data)
+
+
+def test_blocks_of_a_file_are_cut_between_lines(tmp_path, monkeypatch):
+    """Also if a line is longer than a block, and if a file ends without a line end."""
+    written = [b"x,1", b"x\xff,1", b"\x1fx", b"", b"y" * 50, b"\xc3\xa9,1", b"z\xc3,2", b"x,1"]
+    (tmp_path / "t.csv").write_bytes(b"a,b\n" + b"\r\n".join(written))
+    for size in range(1, 70):
+        monkeypatch.setattr(files, "_BLOCK", size)
+        assert files._lines_of_file(tmp_path / "t.csv") == (7, 2, 1)
+
+
+def test_folders(tmp_path):
+    """The lines of all files together, with columns from the names of folders."""
+    for year in (2023, 2024):
+        folder = tmp_path / f"year={year}"
+        folder.mkdir()
+        (folder / "part.csv").write_bytes(b"a,b\nx,1\nx\nx\xff,1\n\ny,\n")
+    check = dpselect.open_table(tmp_path).group_by("year", groups=["2023", "2025"]).check("b", lower=0, upper=9)
+    assert (check.rows, check.counted) == (8, 1)
+    assert check.left_out == {Reason.ENCODING: 2, Reason.FIELDS: 2, Reason.GROUP: 2, Reason.MISSING: 1}
+
+
+@pytest.mark.parametrize(("delimiter", "number"), [(",", 1), (",", 3), (";", 3), ("\t", 3), ("|", 3), ("|", 1_200)])
+def test_delimiters_and_wide_files(delimiter, number, tmp_path):
+    names, row = [f"c{i}" for i in range(number)], ["1"] * number
+    written = [names, row, [*row, "1"], ['"1"', *row[1:]], ['"1', *row[1:]], ['"1"', *row]]
+    (tmp_path / "t.csv").write_text("".join(delimiter.join(line) + "\n" for line in written))
+    check = dpselect.open_table(tmp_path / "t.csv").check("c0", lower=0, upper=9)
+    assert (check.rows, check.counted, check.left_out) == (5, 2, {Reason.QUOTES: 1, Reason.FIELDS: 2})

@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpselect.tables.duckdb import values
@@ -68,6 +68,7 @@ def test_short_texts_of_all_kinds_are_where_they_were(ends):
     assert min(numbers) > 100  # or nothing was compared
 
 
+@settings(max_examples=30)
 @given(
     numbers=st.lists(st.decimals(-(10**6), 10**6, places=12) | st.floats(allow_nan=True) | st.integers(), max_size=30),
     cut=st.integers(1, 45),

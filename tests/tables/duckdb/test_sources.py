@@ -134,36 +134,6 @@ def test_every_source_counts_the_same(name, keep, tmp_path, monkeypatch):
     assert counts(grouped, "who", [1, 2, 3]) == [[1, 0, 1], [0, 1, 0], [0, 0, 0]]
 
 
-def test_pandas_timestamps():
-    moments = pd.to_datetime(["2024-01-01 12:00", None, "2024-01-01 12:00", "2024-01-03 00:00"])
-    noon = datetime.datetime(2024, 1, 1, 12)
-    for unit in ("s", "ms", "us", "ns"):
-        table = dpselect.open_table(pd.DataFrame({"t": moments.as_unit(unit)}))
-        assert counts(table, "t", [noon]) == [2]
-        zoned = dpselect.open_table(pd.DataFrame({"t": moments.as_unit(unit).tz_localize("Europe/Berlin")}))
-        assert counts(zoned, "t", [noon.replace(hour=11, tzinfo=datetime.UTC)]) == [2]
-
-
-@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
-def test_arrow_timestamps(unit):
-    noon = datetime.datetime(2024, 1, 1, 12)
-    table = dpselect.open_table(pa.table({"t": pa.array([noon, None, noon], pa.timestamp(unit))}))
-    assert counts(table, "t", [noon]) == [2]
-    zoned = dpselect.open_table(pa.table({"t": pa.array([noon, None, noon], pa.timestamp(unit, "Asia/Kolkata"))}))
-    assert counts(zoned, "t", [noon.replace(tzinfo=datetime.UTC)]) == [2]
-    start = noon.replace(hour=0, tzinfo=datetime.UTC)
-    assert places(zoned, "t", start, start.replace(day=2), 3600) == [(12, False, 2)]
-
-
-def test_a_relation_streams_and_leaves_its_connection_usable():
-    connection = duckdb.connect()
-    connection.execute("CREATE TABLE t AS SELECT range % 3 AS x FROM range(300000)")
-    table = dpselect.open_table(connection.sql("SELECT * FROM t WHERE x < 2"))
-    assert counts(table, "x", [0, 1, 2]) == [100_000, 100_000, 0]
-    connection.execute("INSERT INTO t VALUES (1)")
-    assert counts(table, "x", [0, 1, 2]) == [100_000, 100_001, 0]
-
-
 def test_a_file_with_a_bracket_in_its_name_is_itself(tmp_path):
     """The engine reads patterns in paths: t[1] would be t1, somebody else's file."""
     for ending in ("csv", "parquet"):
