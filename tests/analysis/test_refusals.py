@@ -293,7 +293,11 @@ TABLES = [
 CASES = [(function, answered, *row) for function, answered, rows in TABLES for row in rows]
 
 
-@pytest.mark.parametrize(("function", "answered", "changes", "error", "words"), CASES, ids=lambda one: str(one)[:40])
+@pytest.mark.parametrize(
+    ("function", "answered", "changes", "error", "words"),
+    CASES,
+    ids=lambda one: getattr(one, "__name__", str(one).partition(" object at ")[0])[:40],
+)
 def test_it_is_refused(function, answered, changes, error, words):
     with pytest.raises(error, match=words):
         function(**{**answered, **changes})

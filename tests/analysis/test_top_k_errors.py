@@ -82,7 +82,7 @@ ONE_CHOICE = [
 
 
 @pytest.mark.parametrize("kind", PMF)
-@pytest.mark.parametrize(("method", "sizes", "score", "place", "share"), ONE_CHOICE, ids=str)
+@pytest.mark.parametrize(("method", "sizes", "score", "place", "share"), ONE_CHOICE)
 def test_no_counts_exceed_the_bounds_of_one_choice(method, sizes, score, place, share, kind):
     bounds, largest = method.bounds(kind), 0.0
     for counts in tables(method.candidates, sizes[0]):

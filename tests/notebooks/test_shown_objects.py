@@ -1,6 +1,8 @@
 """What a notebook shows of our objects: tables with every text escaped, and nothing that is secret."""
 
+import datetime
 import re
+from decimal import Decimal
 from fractions import Fraction
 from html.parser import HTMLParser
 from pathlib import Path

@@ -151,6 +151,6 @@ def test_a_refusal_names_both_values_and_charges_nothing(engine, tmp_path):
 
 def test_without_the_walls_a_row_counts_often(monkeypatch):
     """The tests above can fail: where the statement joins the list as it is, one row is in many groups."""
-    monkeypatch.setattr(duckdb_engine, "listed_groups", cast_groups)
+    monkeypatch.setattr(duckdb_engine, "listed", cast_list)
     table = opened({"g": np.array([0.1], np.float32), "x": [0]})
     assert numbers_of_groups(unchecked(table, ALIKE), table.columns["x"], [0]) == [3]
