@@ -14,7 +14,8 @@ from dpselect import BudgetExceeded, Ledger
 from dpselect.accounting.totals import total
 from dpselect.errors import InvalidType, InvalidValue, RunFailed
 from dpselect.selection.draws import Draws
-from dpselect.tuning import Poisson, best_run, geometric, logarithmic, tune
+from dpselect.tuning import Poisson, geometric, logarithmic, tune
+from dpselect.tuning.best import best_run
 from tests.statistical.goodness import assert_fits, assert_rejected
 
 SECRET = "patient 4711"  # noqa: S105 - of a person, not a password

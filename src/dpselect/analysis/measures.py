@@ -75,7 +75,8 @@ def expected_error(mechanism: HasPmf, scores: Any) -> float:
     0.3966
     """
     probabilities, errors = mechanism.pmf(scores), losses(as_vector(scores))
-    return float(probabilities @ np.where(probabilities > 0, errors, 0.0))
+    with np.errstate(over="ignore"):  # an error beyond the largest float is infinite
+        return float(probabilities @ np.where(probabilities > 0, errors, 0.0))
 
 
 def error_tail(mechanism: HasPmf, scores: Any, t: Any) -> Any:

@@ -42,7 +42,7 @@ from dpselect.errors import InvalidValue, MissingExtra
 from dpselect.mechanisms import MECHANISMS, PermuteAndFlip
 from dpselect.mechanisms.parameters import Claim, Neighbours, neighbours_of, stated
 from dpselect.questions.methods import is_in_order
-from dpselect.questions.options import MAX_VALUES, Option, sizes, whole
+from dpselect.questions.options import MAX_VALUES, PLANNING, Option, sizes, whole
 from dpselect.release import Answer
 from dpselect.score_files import PRIVACY, ScoreFile, read_public_scores, read_scores
 from dpselect.top_k import release_top_k
@@ -189,7 +189,7 @@ def check_plot(path: str) -> None:
         raise MissingExtra(f"--plot needs matplotlib: {install_command('matplotlib')}") from None
 
 
-_COUNTED = (MAX_VALUES, _ORDERED, _NEIGHBOURS)
+_COUNTED = (MAX_VALUES.of(PLANNING), _ORDERED, _NEIGHBOURS)
 _SIMULATED = (
     Option(("--runs",), "R", "With -k: answers to simulate where no formula is cheap. Default: 200."),
     Option(("--seed",), "S", "With -k: the same seed gives the same numbers."),

@@ -31,7 +31,7 @@ from dpselect.accounting.repeats import Repeats, geometric
 from dpselect.errors import InvalidType, InvalidValue, MissingExtra, RunFailed
 from dpselect.ledger import Ledger
 from dpselect.selection.draws import Draws
-from dpselect.tuning import Tuned, tune
+from dpselect.tuning.best import Tuned, tune
 from dpselect.tuning.trials import (
     FINE,
     WHOLE,

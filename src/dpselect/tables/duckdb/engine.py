@@ -19,10 +19,10 @@ from dpselect.mechanisms.unlisted import Finding
 from dpselect.questions.methods import Method
 from dpselect.questions.rows import Individuals, Levels, Places, Tally, counted, places_of_groups
 from dpselect.selection.draws import Draws
-from dpselect.tables import checks
 from dpselect.tables.candidates import Groups, Values
 from dpselect.tables.checks import Check, Reading
 from dpselect.tables.domains import Domain, counted_form, counted_item
+from dpselect.tables.duckdb.checks import checked
 from dpselect.tables.duckdb.files import Keeper, index_of, source_of
 from dpselect.tables.duckdb.source import Query, connect, of_source, progress_shown, read, schema
 from dpselect.tables.duckdb.values import (
@@ -248,7 +248,7 @@ class DuckDBEngine:
 
     def checked(self, reading: Reading, individuals: Individuals) -> Check:
         with closing(self._connection.cursor()) as cursor, progress_shown(cursor, "Counting"):
-            return counted(lambda: checks.checked(self._source, cursor, reading, individuals))
+            return counted(lambda: checked(self._source, cursor, reading, individuals))
 
     def _found(  # noqa: PLR0913, PLR0917 - what a statement needs
         self,

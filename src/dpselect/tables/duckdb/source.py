@@ -31,18 +31,16 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from multiprocessing.util import Finalize
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import duckdb
 
 from dpselect._show import polled
 from dpselect._validate import is_unicode, withheld
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue
+from dpselect.tables.checks import Reason
 from dpselect.tables.duckdb.values import column_of, identifier, value_of
 from dpselect.tables.kinds import Column, Kind
-
-if TYPE_CHECKING:
-    from dpselect.tables.checks import Reason
 
 Cursor: TypeAlias = duckdb.DuckDBPyConnection
 _Read = TypeVar("_Read")
@@ -78,7 +76,7 @@ class Source:
         # read. Whatever is read of any source passes here: a source may also wrap another one, as `Keeper` does.
         raise NotImplementedError
 
-    def left_out(self, cursor: Cursor) -> Mapping["Reason", int]:  # noqa: ARG002 - for CSV
+    def left_out(self, cursor: Cursor) -> Mapping[Reason, int]:  # noqa: ARG002 - for CSV
         """Return how many lines of the source are no rows, for each reason."""
         return {}
 
