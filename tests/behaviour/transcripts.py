@@ -27,7 +27,7 @@ WARDS = "--group-by ward --groups north,south"
 TOPICS = {
     "help": ["--version", "--help", *[f"{name} --help" for name in (
         "check", "mode", "top", "values", "median", "quantile", "quantiles", "minimum", "maximum", "select", "compare",
-        "explore", "paper", "study", "audit", "demo", "plan", "plan mode", "plan top", "plan values", "plan median",
+        "explore", "paper", "audit", "demo", "plan", "plan mode", "plan top", "plan values", "plan median",
         "plan quantile", "plan quantiles", "plan minimum", "plan maximum", "plan select", "ledger", "ledger show",
         "ledger verify", "ledger receipt", "ledger export",
     )]],

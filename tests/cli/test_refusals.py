@@ -248,14 +248,11 @@ REFUSED = {
     f"{CHECK} --candidates 1,2 --every text:3": "exclude each other",
     f"{CHECK} --group-by ward": "belong together",
     f"{CHECK} --group-by ward --groups found:1,1e-9": "costs epsilon",
-    # figures, studies and the page
+    # figures and the page
     "paper --out report --points 1": "points must be a whole number from 2 to 10,000",
     "paper --out report --points few": "points must be a number",
     "paper --out report --data /no/such/folder": "data: '/no/such/folder' is not a folder",
     "paper --out report --data parts": "data: HEPTH.n4096.npy is not in",
-    "study --out report --runs 1": "runs must be a whole number from 2",
-    "study --out report --seed x": "seed must be a number",
-    "study --out report --data /no/such/folder": "data: '/no/such/folder' is not a folder",
     "explore --no-browser missing.csv": "missing.csv: there is no such file",
     "explore --no-browser bad.csv": "bad.csv: the score on line 2 is not a number",
     "explore --no-browser far.csv": "far.csv: the scores differ by more than a float can hold",

@@ -93,12 +93,6 @@ _OTHERS = (
     ("compare", "scores", "Compare the errors of the mechanisms on public or synthetic scores."),
     ("explore", "research", "Choose epsilon by eye, on a local web page that only this machine can reach."),
     ("paper", "research", "Reproduce every figure of the permute-and-flip paper and check every claim."),
-    (
-        "study",
-        "research",
-        "Compare permute-and-flip with the exponential mechanism inside larger mechanisms, and the methods for the top"
-        " k.",
-    ),
     ("audit", "research", "Try to show that a mechanism is less private than it claims."),
     ("demo", "demo", "Answer private questions about a synthetic hospital table."),
     (

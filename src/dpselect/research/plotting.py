@@ -1,4 +1,4 @@
-"""What the reports of the paper and of the studies share: the style of figures, tables of numbers, and writing files.
+"""What the figures share: their style, tables of numbers, and writing files.
 
 Colours suit all kinds of colour vision; dashes and markers work in greyscale. A mechanism has the same style in all
 figures, chosen by its position among the mechanisms, and is labelled with its title.
@@ -96,14 +96,6 @@ class Curves:
         self.lines(axes, table)
         axes.set(**self.settings)
         axes.legend(loc=self.legend)
-
-
-def draw_means(axes: Any, points: list[tuple[float, float, float, float]], **style: Any) -> None:
-    """Draw means on logarithmic axes: where, the mean, and by how much its interval goes below and above it."""
-    xs, means, below, above = ([point[i] for point in points] for i in range(4))
-    shown = [min(width, 0.9 * mean) for width, mean in zip(below, means, strict=True)]
-    axes.errorbar(xs, means, [shown, above], capsize=2, **style)
-    axes.set(xscale="log", yscale="log")
 
 
 def image(figure: Any, ending: str) -> bytes:

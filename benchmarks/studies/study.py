@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from benchmarks.studies.procedures import COMPARED, DELTA, Case, Currency, cases, plan
 from dpselect import _validate
 from dpselect._show import tracked
 from dpselect._types import Counts, Floats
@@ -39,8 +40,7 @@ from dpselect.errors import InvalidValue
 from dpselect.mechanisms import ExponentialMechanism, PermuteAndFlip
 from dpselect.research import plotting
 from dpselect.research.datasets import available
-from dpselect.research.plotting import Curves, NumberTable, Watch, draw_means, make_folder, write_figure, write_file
-from dpselect.research.procedures import COMPARED, DELTA, Case, Currency, cases, plan
+from dpselect.research.plotting import Curves, NumberTable, Watch, make_folder, write_figure, write_file
 from dpselect.top_k import LEVEL, half_width
 
 FLIP, EXPONENTIAL = PermuteAndFlip.name, ExponentialMechanism.name
@@ -90,6 +90,14 @@ def better(flip: Floats, soft: Floats) -> str:
     else:
         seen = difference != 0
     return NO_DIFFERENCE if not seen else FLIP if difference > 0 else EXPONENTIAL
+
+
+def draw_means(axes: Any, points: list[tuple[float, float, float, float]], **style: Any) -> None:
+    """Draw means on logarithmic axes: where, the mean, and by how much its interval goes below and above it."""
+    xs, means, below, above = ([point[i] for point in points] for i in range(4))
+    shown = [min(width, 0.9 * mean) for width, mean in zip(below, means, strict=True)]
+    axes.errorbar(xs, means, [shown, above], capsize=2, **style)
+    axes.set(xscale="log", yscale="log")
 
 
 # What a comparison has of each mechanism that is compared.
