@@ -188,6 +188,9 @@ TOPICS = {
         f"mode {VISITS} {CODES} --epsilon 1 --mechanism exponential --ledger capped.ledger --budget 2,cap:1",
         "ledger show capped.ledger",
         "ledger show capped.ledger --json",
+        "select plain.csv --rho 0.01 --ledger z.ledger --budget zcdp:1",
+        "select plain.csv -k 2 --rho 0.02 --method peel --ledger z.ledger",
+        "ledger show z.ledger",
     ],
     "refusals": [
         "mode",
