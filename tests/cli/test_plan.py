@@ -1,10 +1,12 @@
-"""`dpselect plan`: what is printed, in text and in JSON, is what `analysis.plan` returns.
+"""`dpselect plan`: what it compares, where public scores come from, and the extremes of its options.
 
 How the options reach it, and what is refused, is in `test_questions`; what plans look like in `transcripts/plans.txt`.
 """
 
+import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,18 +15,17 @@ from dpselect.accounting import total
 from dpselect.analysis import expected_error, worst_case_error
 from dpselect.ledger import Charge
 from tests.cli.conftest import Run
-from tests.cli.plans import by_name, plan, words
-
-PRIVATE = "48151623"
-SCORES = [310.0, 250.0, 120.5, 120.0, 7.0]
-
-# A plan for each part of what is printed: figures, rounds, methods, rules, and public scores in both directions.
 
 
-@pytest.fixture
-def public(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("public.csv").write_text("".join(f"label{i},{score}\n" for i, score in enumerate(SCORES)))
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def plan(run: Run, *options: object) -> dict[str, Any]:
+    result = run("plan", *options, "--json")
+    assert (result.code, result.err) == (0, "")
+    content: dict[str, Any] = json.loads(result.out)
+    return content
 
 
 @pytest.mark.parametrize(
@@ -55,11 +56,11 @@ def test_delta_compares_at_equal_error_and_at_equal_budget(
     assert is_exponential == (own["total_epsilon"] < at_error["total_epsilon"]) == (better == "exponential")
 
 
-@pytest.mark.usefixtures("public")
-def test_public_scores_come_from_columns_and_from_standard_input(run: Run) -> None:
-    Path("wide.csv").write_text("name,year,visits\na,1999,5\nb,2000,8\nc,2001,9\n")
-    content = plan(run, "select", "--scores", "wide.csv", "--column", "visits", "--label", "name", "--epsilon", "1")
-    exact = by_name(content["proxy"]["mechanisms"])["permute-and-flip"]["expected_error"]
+def test_public_scores_come_from_columns_and_from_standard_input(run: Run, tmp_path: Path) -> None:
+    wide = tmp_path / "wide.csv"
+    wide.write_text("name,year,visits\na,1999,5\nb,2000,8\nc,2001,9\n")
+    content = plan(run, "select", "--scores", wide, "--column", "visits", "--label", "name", "--epsilon", "1")
+    exact = content["proxy"]["mechanisms"][0]["expected_error"]
     assert exact == pytest.approx(expected_error(PermuteAndFlip(1), [5, 8, 9]), rel=1e-12)
     result = run("plan", "select", "--scores", "-", "--epsilon", "1", stdin=b"5\n8\n9\n")
     assert result.code == 0

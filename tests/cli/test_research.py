@@ -59,3 +59,4 @@ def test_what_is_missing_or_wrong_is_named(
     result = run("paper", "--out", tmp_path / "report", *options)
     assert (result.code, result.out, result.err.count("\n")) == (code, "", 1)
     assert result.err.startswith(f"error: {message}")
+    assert not (tmp_path / "report").is_dir(), "before anything is made"
