@@ -1,5 +1,3 @@
-import csv
-import io
 import json
 import sqlite3
 import sys
@@ -75,24 +73,6 @@ def test_a_cut_tail_is_found_with_the_receipt(run: Run, file: Path, tmp_path: Pa
     result = run("ledger", "verify", file, "--receipt", receipt)
     assert (result.code, result.out) == (4, "")
     assert "its end was cut off, or it is an old copy" in result.err
-
-
-@pytest.mark.parametrize("sign", ["=", "+", "-", "@", " =", "'=", '"='])
-def test_a_csv_export_has_no_formulas(run: Run, tmp_path: Path, sign: str) -> None:
-    """In any column that somebody can choose the text of; JSON has the texts as they are."""
-    file, formula = tmp_path / "a.ledger", f"{sign}1+1|cmd"
-    ledger = Ledger(file, budget=1)
-    ledger.charge(Charge(formula, "0.1"), request_id=formula)
-    ledger.charge(Charge({formula: formula}, "0.1"))
-    rows = list(csv.reader(io.StringIO(run("ledger", "export", file, "--format", "csv").out, newline="")))
-    for row in rows:
-        for cell in row:
-            assert cell.startswith("'") or not cell.strip("'\" ").startswith(("=", "+", "-", "@"))
-    request = rows[0].index("request_id")
-    assert [row[request] for row in rows[1:]] == [f"'{formula}", ""]
-    lines = [json.loads(line) for line in run("ledger", "export", file).out.splitlines()]
-    assert [line["request_id"] for line in lines] == [formula, None]
-    assert [line["what"] for line in lines] == [formula, {formula: formula}]
 
 
 def test_without_dp_accounting_only_delta_fails(run: Run, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -125,26 +125,18 @@ def test_without_monotonic_a_person_may_be_replaced(
     assert entry.epsilon == Fraction(1, 2)
 
 
-def test_a_ledger_is_charged_and_a_request_repeated(run: Run, counts: Path, tmp_path: Path) -> None:
-    path = tmp_path / "a.ledger"
-    ask = ("select", counts, "-k", "3", "--monotonic", "--ledger", path)
+def test_a_request_for_several_is_repeated_with_the_same_options_and_labels_only(
+    run: Run, counts: Path, tmp_path: Path
+) -> None:
+    ask = ("select", counts, "-k", "3", "--monotonic", "--ledger", tmp_path / "a.ledger")
     first = run(*ask, "--epsilon", "0.6", "--budget", "1", "--request-id", "r")
-    assert first.out.endswith("; ledger entry 1 (charged epsilon 0.6)\n")
-    [entry] = Ledger(path).entries()
-    assert (entry.mechanism, entry.epsilon, entry.charge.count) == ("one-shot", Fraction(3, 5), 1)
-    asked = {"question": "top_k", "k": 3, "method": "one-shot", "ordered": False}
-    assert entry.what == {**asked, "candidates": 6, "sensitivity": "1", "monotonic": True}
     again = run(*ask, "--epsilon", "0.6", "--request-id", "r")
     assert again.out == first.out.replace("charged epsilon 0.6", "repeated, nothing charged")
-    refused = run(*ask, "--epsilon", "0.6")
-    assert (refused.code, refused.out) == (3, "")
     for other in (["-k", "2"], ["--ordered"], ["--method", "margin"], ["--max-values", "5"]):
         conflict = run(*ask, "--epsilon", "0.6", "--request-id", "r", *other)
         assert (conflict.code, conflict.out) == (2, "")
     counts.write_text(counts.read_text().replace("third", "another"))
     assert "on other data" in run(*ask, "--epsilon", "0.6", "--request-id", "r").err
-    assert run(*ask, "--epsilon", "0.4", "--what", "top drinks").code == 0
-    assert Ledger(path).entries()[1].what["question"] == "top drinks"
 
 
 # Comparisons.
@@ -212,21 +204,9 @@ def test_without_matplotlib_the_error_says_what_to_install(
 
 
 def test_the_methods_are_compared_as_in_the_analysis(run: Run, people: Path) -> None:
-    command = (
-        "compare",
-        people,
-        "--epsilon",
-        "0.01,0.5",
-        "-k",
-        "3",
-        "--max-values",
-        "1",
-        "--seed",
-        "5",
-        "--runs",
-        "60",
+    result = run(
+        "compare", people, *["--epsilon", "0.01,0.5", "-k", "3", "--max-values", "1", "--seed", "5", "--runs", "60"]
     )
-    result = run(*command)
     assert (result.code, result.err) == (0, "")
     expected = compare_top_k(COUNTS, 3, ["0.01", "0.5"], max_values=1, runs=60, seed=5)
     text = words(result.out)
