@@ -5,7 +5,7 @@ figures, chosen by its position among the mechanisms, and is labelled with its t
 """
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -130,9 +130,6 @@ class NumberTable:
     def to_csv(self) -> str:
         """The table as CSV, with all digits of floats."""
         return csv_text(self.columns, self.rows, end="\n")
-
-
-Watch = Callable[[list[Any], str], Iterable[Any]]  # gets the items of a stage and its name, and yields the items
 
 
 def make_folder(out: str | Path) -> Path:
