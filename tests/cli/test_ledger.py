@@ -32,6 +32,7 @@ def test_show_prints_texts_as_they_are_and_rounds_what_was_spent_up(run: Run, fi
     shown = run("ledger", "show", file).out
     assert "budget epsilon 1, spent epsilon 0.300001, left epsilon 0.699999" in words(shown)
     assert "Data set: visits [red]2024" in words(shown)
+    assert f"verified, 3 entries, head {Ledger(file).receipt().head}" in words(shown)
     assert "in [red]plain[/red] words" in shown
     assert "\x1b" not in shown
     assert "the stored answer" not in shown + run("ledger", "export", file).out
@@ -45,9 +46,9 @@ def test_verify_and_receipts(run: Run, file: Path, tmp_path: Path) -> None:
     result = run("ledger", "verify", file, "--receipt", receipt)
     assert result.code == 0
     assert "all entries up to entry 3, the one of the receipt, are there" in words(result.out)
-    content = json.loads(run("ledger", "verify", file, "--receipt", receipt, "--json").out)
-    assert content["entries"] == 4
-    assert Receipt.from_json(json.dumps(content["receipt"])) == Ledger(file).receipt()
+    for command in (("verify", file, "--receipt", receipt), ("show", file)):
+        content = json.loads(run("ledger", *command, "--json").out)
+        assert Receipt.from_json(json.dumps(content["receipt"])) == Ledger(file).receipt()
 
 
 def tampered(file: Path, statement: str) -> None:
@@ -87,6 +88,7 @@ def test_show_says_whom_the_entries_protect(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "mixed.ledger"
     ledger = Ledger(file, budget="1")
     mode = {"question": "mode", "column": "diagnosis", "candidates": 6, "candidates_sha256": "4baff15b" * 8}
+    ledger.charge(Charge.of(PermuteAndFlip("0.1"), {"question": "by hand"}))  # states no unit
     ledger.charge(Charge.of(PermuteAndFlip("0.1"), {**mode, "person": "patient"}))
     shown = words(run("ledger", "show", file).out)
     assert "mode column=diagnosis person=patient candidates=6" in shown

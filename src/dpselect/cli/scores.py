@@ -299,16 +299,10 @@ _NARROW = 8  # characters per line of a column head, so that three mechanisms fi
 
 
 def _heads() -> list[str]:
-    names = {name: _lines(name) for name in MECHANISMS}
-    tallest = max(map(len, names.values()))
-
-    def head(*lines: str) -> str:
-        return "\n".join([""] * (tallest + 1 - len(lines)) + list(lines))
-
-    heads = [head("epsilon")]
-    for name, lines in names.items():
-        heads += [head(*lines, "average"), head("95 %")]
-        heads += [] if name == PermuteAndFlip.name else [head("ratio")]
+    heads = ["epsilon"]
+    for name in MECHANISMS:
+        heads += ["\n".join([*_lines(name), "average"]), "95 %"]
+        heads += [] if name == PermuteAndFlip.name else ["ratio"]
     return heads
 
 
