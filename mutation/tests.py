@@ -173,9 +173,14 @@ TESTS = {
 }
 
 
+# What commands print is checked by their transcripts.
+_OF_ROOMS = {"cli": ("tests/behaviour/test_transcripts.py",)}
+
+
 def listed_tests(file: str) -> tuple[str, ...]:
     """The tests of a file; those of its room if it is not listed."""
-    return ARITHMETIC.get(file) or TESTS.get(file) or (f"tests/{file.partition('/')[0]}",)
+    room = file.partition("/")[0]
+    return ARITHMETIC.get(file) or TESTS.get(file) or (*_OF_ROOMS.get(room, ()), f"tests/{room}")
 
 
 # Too slow to run for every mutant.

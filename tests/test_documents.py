@@ -298,3 +298,16 @@ def test_theorems_name_tests_that_exist() -> None:
     for path, test in named:
         assert (ROOT / path).is_file(), path
         assert not test or re.search(rf"^def {test}\(", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE), test
+
+
+def test_the_check_of_the_page_prints_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The page breaks long lines, and says so; the words are those that are printed."""
+    text = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
+    said = r"`(dpselect check .*?)` prints the following\n[^`]*?:\n\n```text\n(.*?)```"
+    [(lines, command, printed)] = re.findall(rf"```text\n(patient;cost\n.*?)```\n\n{said}", text, re.DOTALL)
+    (tmp_path / "costs.csv").write_text(lines, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert exit_code(command, monkeypatch) == 1
+    assert capsys.readouterr().out.split() == printed.split()

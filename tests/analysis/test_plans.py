@@ -22,12 +22,12 @@ from dpselect.analysis import epsilon_for, error_bounds, error_quantile, expecte
 from dpselect.analysis.measures import among, promise, rarely_exceeded
 from dpselect.errors import BudgetExceeded
 from dpselect.ledger import Ledger
+from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.questions import Quantile, TopK
 from dpselect.questions.plan import WHAT, EqualCost, equal_cost, times_allowed
 from dpselect.tables.kinds import Column, Kind, public_span
 from tests import reference
-from tests.cli.plans import MECHANISMS
 
 PMF = {"permute-and-flip": reference.permute_and_flip_pmf, "exponential": reference.exponential_pmf}
 JUST = 1 + 1e-9

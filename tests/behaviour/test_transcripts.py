@@ -21,4 +21,4 @@ def test_every_command_is_in_a_transcript():
     helped = {command.removesuffix(" --help") for command in TOPICS["help"]}
     used = {shlex.split(command)[0] for topic, commands in TOPICS.items() if topic != "help" for command in commands}
     names = {name.split()[0] for name in helped if not name.startswith("--")}
-    assert names - used == {"explore", "paper", "study", "demo"}
+    assert names - used == {"explore", "paper", "demo"}

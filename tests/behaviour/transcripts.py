@@ -27,7 +27,7 @@ WARDS = "--group-by ward --groups north,south"
 TOPICS = {
     "help": ["--version", "--help", *[f"{name} --help" for name in (
         "check", "mode", "top", "values", "median", "quantile", "quantiles", "minimum", "maximum", "select", "compare",
-        "explore", "paper", "study", "audit", "demo", "plan", "plan mode", "plan top", "plan values", "plan median",
+        "explore", "paper", "audit", "demo", "plan", "plan mode", "plan top", "plan values", "plan median",
         "plan quantile", "plan quantiles", "plan minimum", "plan maximum", "plan select", "ledger", "ledger show",
         "ledger verify", "ledger receipt", "ledger export",
     )]],
@@ -138,6 +138,60 @@ TOPICS = {
         "compare scores.csv --epsilon 0.1 --json",
         "audit --mechanism permute-and-flip --epsilon 1 --pmf",
     ],
+    "problems": [
+        f"check problems.csv {COST} --person patient",
+        f"check problems.csv {COST} --person patient --show-values",
+        f"check problems.csv {COST} --person patient --show-values --json",
+        "check problems.csv --column diagnosis --candidates I10,E11 --json",
+        "check problems.csv --column diagnosis --every text:9",
+        "check problems.csv --column cost --step 1 --group-by ward --groups a,b --group-by diagnosis --groups I10,E11",
+    ],
+    "some scores": [
+        "select scores.csv --epsilon 1 --mechanism noisy-max --sensitivity 1/3 --monotonic --json",
+        "select scores.csv --epsilon 1 --score-range 1/2",
+        "select scores.csv --epsilon 1 --score-range 1/2 --json",
+        "select plain.csv --epsilon 1",
+        "select plain.csv -k 2 --epsilon 1 --ordered",
+        "select plain.csv -k 2 --epsilon 1 --max-values 1 --json",
+        "select scores.csv -k 2 --epsilon 2 --monotonic",
+        "select scores.csv -k 2 --epsilon 2 --max-values 1",
+        "select scores.csv -k 2 --epsilon 2 --method set --max-values 2 --mechanism exponential",
+        "select scores.csv -k 2 --epsilon 2 --method margin",
+        "select scores.csv -k 1:3 --epsilon 2",
+        "select scores.csv -k 2 --epsilon 2 --ordered",
+        "select scores.csv -k 2 --epsilon 2 --ordered --max-values 1",
+        "select scores.csv -k 2 --epsilon 2 --ordered --mechanism exponential",
+        "select scores.csv -k 2 --epsilon 2 --method one-shot",
+        "select scores.csv -k 2 --epsilon 2 --method peel --json",
+        "select scores.csv -k 2 --epsilon 2 --method noisy-counts --max-values 3",
+        "select scores.csv -k 4 --epsilon 1 --ledger all.ledger --budget 0.1",
+        "ledger show all.ledger",
+        "compare scores.csv --epsilon 0.01,0.3 --sensitivity 1/3 --monotonic",
+        "compare scores.csv --epsilon 0.01:0.1 --points 3 --score-range 6 --json",
+        "compare plain.csv --epsilon 1,2",
+        "compare ties.csv --epsilon 1",
+        "compare ties.csv --epsilon 1 --json",
+    ],
+    "budgets": [
+        "select scores.csv --epsilon 0.6 --ledger s.ledger --budget 1 --dataset drinks --request-id a --monotonic",
+        "select scores.csv --epsilon 0.6 --ledger s.ledger --dataset drinks --request-id a --monotonic",
+        "select scores.csv --epsilon 0.6 --ledger s.ledger --dataset drinks",
+        "select plain.csv --epsilon 0.1 --ledger s.ledger --dataset drinks --what drink --mechanism exponential",
+        "select plain.csv -k 2 --epsilon 0.2 --ledger s.ledger --dataset drinks --method set --max-values 2",
+        "select plain.csv -k 2 --epsilon 0.1 --ledger s.ledger --dataset tea --method margin --request-id a",
+        "ledger show s.ledger --delta 1e-6",
+        "ledger show s.ledger --delta 1e-6 --json",
+        "ledger verify s.ledger --json",
+        "ledger export s.ledger",
+        f"mode {VISITS} {CODES} --rho 0.01 --neighbours replace --ledger both.ledger --budget 1,1e-6",
+        "ledger show both.ledger",
+        f"mode {VISITS} {CODES} --epsilon 1 --mechanism exponential --ledger capped.ledger --budget 2,cap:1",
+        "ledger show capped.ledger",
+        "ledger show capped.ledger --json",
+        "select plain.csv --rho 0.01 --ledger z.ledger --budget zcdp:1",
+        "select plain.csv -k 2 --rho 0.02 --method peel --ledger z.ledger",
+        "ledger show z.ledger",
+    ],
     "refusals": [
         "mode",
         "nothing",
@@ -166,6 +220,21 @@ def visits() -> str:
     return "\n".join(lines) + "\n"
 
 
+PROBLEMS = """patient,ward,diagnosis,cost
+1,a,I10,5
+1,b,I10,7
+2,a,E11,8
+3,a,I10,
+,a,I10,5
+3,a
+3,a,I10,"71,5"
+3,a,I10,2000
+ 2,a,I10,5
+4,c,i10,5
+4,a,I10,\x1b[31mred
+"""
+
+
 @contextmanager
 def workplace() -> Iterator[None]:
     """An empty folder with the tables, on a plain terminal of 80 columns."""
@@ -173,6 +242,9 @@ def workplace() -> Iterator[None]:
     with tempfile.TemporaryDirectory() as name, chdir(name), patch.dict(os.environ, plain):
         Path("visits.csv").write_text(visits())
         Path("scores.csv").write_text("candidate,score\ntea,10\ncoffee,500\nwater,300\njuice,0\n")
+        Path("plain.csv").write_text("0\n70000\n0\n80000\n")
+        Path("ties.csv").write_text("7\n7\n")
+        Path("problems.csv").write_text(PROBLEMS)
         yield
 
 

@@ -88,16 +88,7 @@ def test_a_violation_has_its_own_exit_code(run: Run, module: str) -> None:
 
 
 def test_inputs_and_outputs_of_any_kind(run: Run, module: str) -> None:
-    options = (
-        "--callable",
-        f"{module}:noisy_mean",
-        "--inputs",
-        f"{module}:NEIGHBOURS",
-        "--epsilon",
-        "1",
-        "--runs",
-        "1000",
-    )
+    options = f"--callable {module}:noisy_mean --inputs {module}:NEIGHBOURS --epsilon 1 --runs 1000".split()
     result = run("audit", *options)
     assert result.code == 1
     found = re.match(r"violates epsilon = 1: it is at least ([0-9.]+) on the pair", result.out)

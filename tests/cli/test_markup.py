@@ -59,8 +59,6 @@ COMMANDS = {
     "explore file": f"explore {NAME}none.csv",
     "paper out": f"paper --out {SCORES}",
     "paper data": f"paper --out out --data {NAME}none",
-    "study out": f"study --out {SCORES} --runs 2",
-    "study data": f"study --out out --data {NAME}none --runs 2",
     "demo save": f"demo --save {NAME}saved.csv",
     "ledger show path": f"ledger show {LEDGER}",
     "ledger verify path": f"ledger verify {LEDGER}",

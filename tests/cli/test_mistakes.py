@@ -33,10 +33,6 @@ def test_a_plan_of_a_question_of_other_libraries(run: Run) -> None:
     assert "releases no noisy" in " ".join(run("plan", "mean", "--epsilon", "1").err.split())
 
 
-def test_a_misspelled_command(run: Run) -> None:
-    assert "Did you mean 'median'?" in run("medain", "flights.csv").err
-
-
 def test_one_group_alone(run: Run, file: Path) -> None:
     alone = run("median", file, *ASKED, "--group-by", "dest", "--groups", "ulm")
     assert (alone.code, alone.out.splitlines()[0]) == (0, "ulm: 4")

@@ -57,7 +57,6 @@ OPTIONS = [
     "ledger show {ledger} --delta X",
     "explore --port X",
     "paper --out {folder}/paper --points X",
-    *[f"study --out {{folder}}/study {option} X" for option in ("--runs", "--seed")],
 ]
 
 

@@ -1,18 +1,14 @@
-"""`dpselect paper` and `dpselect study`: what they write and print. `test_app` runs the former without data."""
+"""`dpselect paper`: what it writes and prints. `test_app` runs it without data."""
 
 import json
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from dpselect._messages import install_command
-from dpselect.research import datasets, procedures, studies
 from dpselect.research.datasets import VARIABLE, file_name
 from dpselect.research.figures import FIGURES
-from dpselect.research.procedures import Currency
-from dpselect.research.studies import winners
 from tests.cli.conftest import Run
 from tests.dpbench import FOLDER, needs_data
 
@@ -28,7 +24,7 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @needs_data
 def test_the_report_with_data(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With two figures only: tests/research/paper/test_reproduce.py makes all."""
+    """With two figures only: tests/research/test_reproduce.py makes all."""
     monkeypatch.setattr("dpselect.research.reproduce.FIGURES", FIGURES[6:8])
     result = run("paper", "--out", tmp_path / "report", "--data", FOLDER, *POINTS, "--json")
     assert (result.code, result.err) == (0, "")
@@ -63,40 +59,4 @@ def test_what_is_missing_or_wrong_is_named(
     result = run("paper", "--out", tmp_path / "report", *options)
     assert (result.code, result.out, result.err.count("\n")) == (code, "", 1)
     assert result.err.startswith(f"error: {message}")
-
-
-@pytest.mark.usefixtures("offline")
-def test_without_data_what_needs_none_is_done(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(procedures, "BUDGETS", (0.5, 1.0))
-    monkeypatch.setattr(studies, "winners", lambda: winners([1.0], [1, 2], [Currency.PURE]))
-    options = ("study", "--out", tmp_path / "out", "--runs", "3")
-    result = run(*options)
-    assert (result.code, result.err) == (0, "")
-    assert "stepwise features" in result.out
-    assert "Missing: the cases that need data" in result.out
-    first = (tmp_path / "out" / "study.csv").read_text()
-    assert (tmp_path / "out" / "stepwise-features.png").is_file()
-    monkeypatch.setattr(studies, "write_figure", lambda *_: None)  # drawn once is enough
-    content = json.loads(run(*options, "--json").out)
-    assert [one["currency"] for one in content["summaries"]] == ["pure epsilon", "(epsilon, delta)", "zCDP"]
-    assert content["why_missing"].startswith("downloading the data needs pooch")
-    assert content["top_k"] == []
-    assert not (tmp_path / "out" / "top_k.csv").exists()
-    assert (tmp_path / "out" / "study.csv").read_text() == first  # by the seed
-
-
-def test_the_methods_for_the_top_k_are_printed(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made_up = {"made up": np.random.default_rng(1).poisson(300, 64)}
-    monkeypatch.setattr(datasets, "histograms", lambda _: made_up)
-    monkeypatch.setattr(studies, "cases", lambda *_: [])
-    monkeypatch.setattr(studies, "winners", lambda: winners([1.0], [1, 2], [Currency.PURE]))
-    monkeypatch.setattr(studies, "KS", (2, 5))
-    result = run("study", "--out", tmp_path / "out", "--runs", "5")
-    assert (result.code, result.err) == (0, "")
-    assert "one value a person" in result.out
-    assert "peel, zCDP" in result.out
-    assert f"All numbers: {tmp_path / 'out' / 'top_k.csv'}" in result.out
-    monkeypatch.setattr(studies, "write_figure", lambda *_: None)
-    content = json.loads(run("study", "--out", tmp_path / "out", "--runs", "5", "--json").out)
-    assert len(content["top_k"]) == 2 * 2 * (5 + 3)
-    assert {"people", "data_set", "epsilon", "k", "method", "error", "low", "high", "exact"} == set(content["top_k"][0])
+    assert not (tmp_path / "report").is_dir(), "before anything is made"

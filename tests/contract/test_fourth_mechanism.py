@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.studies.procedures import Chooser
 from dpselect import ExponentialMechanism, Ledger, PermuteAndFlip, accounting, analysis, audit
 from dpselect.cli import main
 from dpselect.errors import InvalidType, InvalidValue
@@ -19,7 +20,6 @@ from dpselect.ledger import Charge
 from dpselect.mechanisms import MECHANISMS
 from dpselect.questions.plan import affordable_epsilon
 from dpselect.research.plotting import of_bar, of_mechanism
-from dpselect.research.procedures import Chooser
 from tests import reference
 from tests.gumbel import GumbelNoisyMax
 from tests.statistical.goodness import assert_fits, assert_rejected

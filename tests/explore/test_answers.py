@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpselect.accounting.budget import largest_belief
+from dpselect.accounting.budget import approximate, largest_belief, pure, zcdp
 from dpselect.analysis import error_quantile, error_tail, expected_error, plan, top_k_error
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
 from dpselect.explore.answers import CURRENCIES, asked_of, offered, spending_of
@@ -38,6 +38,7 @@ def own(scores, **fields):
 
 
 CLOSE = made("close-race", 30)
+BUDGETS = {"pure": pure, "zcdp": zcdp, "approximate": lambda epsilon: approximate(epsilon, "1e-6", share=0)}
 ASKED = [
     {"question": "mode"},
     {"question": "mode", "groups": "12", "max_groups": "2", "neighbours": "replace"},
@@ -80,8 +81,9 @@ def cells_of(answer, name):
 @pytest.mark.parametrize("fields", EVERY)
 def test_what_draws_is_what_the_plan_charges_for(fields):
     asked = asked_of({**fields, "amount": "0.7"}, CLOSE)
-    budget = CURRENCIES[fields["currency"]].budget(Fraction(7, 10), Fraction(1, 10**6))
-    planned = plan(question=asked.question, budget=budget, questions=int(fields["questions"]))
+    planned = plan(
+        question=asked.question, budget=BUDGETS[fields["currency"]]("0.7"), questions=asked.spending.questions
+    )
     assert asked.planned.to_dict() == planned.to_dict()
     for name, promised in planned.promises.items():
         if fields["question"] != "top_k":
@@ -246,7 +248,7 @@ def test_a_quantile_is_that_of_the_made_up_people(level):
 
 def test_several_quantiles_are_those_of_tables():
     asked = asked_of({"question": "quantiles", "levels": "0.9, 0.25, 0.5", "amount": "1000", "people": "999"} | BIG)
-    assert asked.drawn(1).told == "gave 66, 42, 50."
+    assert asked.drawn(1)["told"] == "gave 66, 42, 50."
     counts = np.array([int(note) for note in asked.data.notes])
     for level, place in zip(asked.question.levels, (66, 42, 50), strict=True):
         assert brute_force(counts, level)[place] == 0
@@ -284,8 +286,7 @@ def test_the_curve_is_the_average_error(currency):
     assert (found["amounts"][0], found["amounts"][-1]) == pytest.approx((0.01, 10))
     for name in ("permute-and-flip", "exponential"):
         for amount, error in list(zip(found["amounts"], found["errors"][name], strict=True))[::6]:
-            budget = asked.spending.currency.budget(Fraction(amount), Fraction(1, 10**6))
-            drawn = plan(question=asked.question, budget=budget).promises[name].mechanism
+            drawn = plan(question=asked.question, budget=BUDGETS[currency](amount)).promises[name].mechanism
             assert error == pytest.approx(expected_error(drawn, asked.data.exact), rel=1e-9, abs=1e-300)
 
 

@@ -8,7 +8,6 @@ import sys
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
-from functools import partial
 from importlib import import_module
 from typing import Annotated, Any, NamedTuple
 
@@ -24,21 +23,20 @@ class Late(NamedTuple):
     """A command, or a group of them, that is not made yet."""
 
     summary: str  # the first paragraph of its help
-    made: Callable[[], Any]  # returns the function or the group
+    module: str
+    name: str  # of the command, or of a function that makes it
+    given: tuple[Any, ...] | None = None  # what that function is given; None if there is none
+
+    def made(self) -> Any:
+        """Return the function or the group."""
+        found = getattr(import_module(f"dpselect.cli.{self.module}"), self.name)
+        return found if self.given is None else found(*self.given)
 
 
 def questions(form: str) -> dict[str, Late]:
     """The commands that ask or plan each question."""
     texts = {name: entry.paragraphs(form) for name, entry in QUESTIONS.items()}
-    return {name: Late(text[0], partial(_about, form, name)) for name, text in texts.items() if text}
-
-
-def _about(form: str, name: str) -> Any:
-    return _imported("questions", form)(QUESTIONS[name])
-
-
-def _imported(module: str, name: str) -> Any:
-    return getattr(import_module(f"dpselect.cli.{module}"), name)
+    return {name: Late(text[0], "questions", form, (QUESTIONS[name],)) for name, text in texts.items() if text}
 
 
 class LateCommands(TyperGroup):
@@ -88,38 +86,26 @@ class _Made(Mapping[str, Any]):
 
 
 _CHECK = "Print what a question would read and leave out, and why. PRIVATE: for the data owner only."
-_OTHERS = (
-    ("select", "scores", "Choose one candidate with a high score, or several, privately."),
-    ("compare", "scores", "Compare the errors of the mechanisms on public or synthetic scores."),
-    ("explore", "research", "Choose epsilon by eye, on a local web page that only this machine can reach."),
-    ("paper", "research", "Reproduce every figure of the permute-and-flip paper and check every claim."),
-    (
-        "study",
-        "research",
-        "Compare permute-and-flip with the exponential mechanism inside larger mechanisms, and the methods for the top"
-        " k.",
+_PLAN = "Print what accuracy to expect, what it costs, or what epsilon to use, before touching any data."
+_OTHERS = {
+    "select": Late("Choose one candidate with a high score, or several, privately.", "scores", "select"),
+    "compare": Late("Compare the errors of the mechanisms on public or synthetic scores.", "scores", "compare"),
+    "explore": Late(
+        "Choose epsilon by eye, on a local web page that only this machine can reach.", "research", "explore"
     ),
-    ("audit", "research", "Try to show that a mechanism is less private than it claims."),
-    ("demo", "demo", "Answer private questions about a synthetic hospital table."),
-    (
-        "plan",
-        "questions",
-        "Print what accuracy to expect, what it costs, or what epsilon to use, before touching any data.",
-    ),
-    ("ledger", "ledger", "Show, verify and export the ledger of a data set."),
-)
-
-
-def _checking() -> Any:
-    return _imported("questions", "checking")()
+    "paper": Late("Reproduce every figure of the permute-and-flip paper and check every claim.", "research", "paper"),
+    "audit": Late("Try to show that a mechanism is less private than it claims.", "research", "audit"),
+    "demo": Late("Answer private questions about a synthetic hospital table.", "demo", "demo"),
+    "plan": Late(_PLAN, "questions", "plan"),
+    "ledger": Late("Show, verify and export the ledger of a data set.", "ledger", "ledger"),
+}
 
 
 class _Commands(LateCommands):
     """The commands in the order in which help shows them."""
 
     def late(self) -> Mapping[str, Late]:
-        others = {name: Late(summary, partial(_imported, module, name)) for name, module, summary in _OTHERS}
-        return {"check": Late(_CHECK, _checking), **questions(ASKING), **others}
+        return {"check": Late(_CHECK, "questions", "checking", ()), **questions(ASKING), **_OTHERS}
 
 
 # A pretty traceback would print local variables, which include scores.

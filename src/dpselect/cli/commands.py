@@ -19,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dpselect import _validate
+from dpselect._messages import printable
 from dpselect.errors import (
     BudgetExceeded,
     BudgetMismatch,
@@ -145,11 +146,6 @@ EXIT_CODES: dict[type, int] = {
     EngineFailure: ENGINE_FAILED,
 }
 _WIDE = 1000
-
-
-def printable(text: str) -> str:
-    """The text without characters that could control a terminal."""
-    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
 
 
 def print_line(text: str, style: str = "") -> None:

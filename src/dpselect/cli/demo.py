@@ -79,11 +79,10 @@ def demo(given: Given) -> None:
         _save(visits, save)
         return
     with busy("Asking ..."):
-        parts = _ask_mode(visits), _ask_median(visits), _ask_counties(visits)
+        pieces = [*_ask_mode(visits), _ask_median(visits), _ask_counties(visits)]
     console = Console(highlight=False)
-    for part in parts:
-        for piece in part:
-            console.print(piece)
+    for piece in pieces:
+        console.print(piece)
     # No line breaks here: a command must stay on one line so that it can be copied.
     console.print(_NEXT.format(command=escape(_command())), end="", soft_wrap=True)
 
@@ -140,21 +139,20 @@ def _ask_mode(visits: Visits) -> list[Any]:
     return [_INTRODUCTION, truth, shown, notes]
 
 
-def _ask_median(visits: Visits) -> list[Any]:
+def _ask_median(visits: Visits) -> str:
     costs, table = np.sort(typical_costs(visits)), _open(visits)
     true, patients = int(costs[(costs.size - 1) // 2]), costs.size // 2
     answers = [table.median("cost", lower=0, upper=HIGHEST_COST, epsilon="0.1").value for _ in range(_RUNS)]
     missed = np.mean([abs(int(np.searchsorted(costs, answer)) - patients) / 2 for answer in answers])
-    text = (
+    return (
         f"[bold]What does a visit cost?[/bold] Half of the patients typically pay less than {true:,} (true median).\n"
         f"{_RUNS} private answers with epsilon 0.1, out of all whole numbers up to {HIGHEST_COST:,}:"
         f" [green]{', '.join(f'{answer:,}' for answer in answers)}[/green]\n"
         f"On average, the number of patients below an answer differs from half of {patients:,} by {missed:,.0f}.\n"
     )
-    return [text]
 
 
-def _ask_counties(visits: Visits) -> list[Any]:
+def _ask_counties(visits: Visits) -> Box:
     grouped = _open(visits).group_by("county", groups=list(COUNTIES))
     answers = grouped.mode("diagnosis", candidates=_CODES, epsilon="0.1").value
     shown = Box(title="The most common diagnosis in each county, with epsilon 0.1 for all counties together")
@@ -164,7 +162,7 @@ def _ask_counties(visits: Visits) -> list[Any]:
     for position, county in enumerate(COUNTIES):
         best = int(patients_per_diagnosis(visits, position).argmax())
         shown.add_row(county, _coloured(Counter([answers[county]]), _CODES[best], times=False), _NAMES[_CODES[best]])
-    return [shown]
+    return shown
 
 
 def _ask_modes(table: Table, epsilon: str) -> Counter[str]:

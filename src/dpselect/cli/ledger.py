@@ -15,6 +15,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from dpselect._messages import printable
 from dpselect._numbers import exact_text, rounded_up_text
 from dpselect._show import csv_text
 from dpselect._validate import fraction_of_one
@@ -30,7 +31,6 @@ from dpselect.cli.commands import (
     print_line,
     print_paragraph,
     print_table,
-    printable,
 )
 from dpselect.errors import InvalidValue
 from dpselect.questions.options import Option

@@ -332,9 +332,7 @@ def _price_of_groups(text: str) -> dict[str, str]:
 
 def _found_groups(table: "Table", column: str, most: int, price: Mapping[str, str], request_id: str | None) -> "Table":
     request = None if request_id is None else f"{request_id} (groups)"
-    grouped = table.group_by(
-        column, epsilon=price["epsilon"], delta=price["delta"], max_groups=most, request_id=request
-    )
+    grouped = table.group_by(column, **price, max_groups=most, request_id=request)
     found = grouped.found
     paid = "" if found is None else "; ".join(filter(None, (str(found.guarantee), found.entry)))
     # The answer itself goes to standard output.

@@ -1,7 +1,7 @@
-"""What explains and checks the mechanisms: `dpselect explore`, `dpselect paper`, `dpselect study` and `dpselect audit`.
+"""What explains and checks the mechanisms: `dpselect explore`, `dpselect paper` and `dpselect audit`.
 
-The first is a page to choose a budget on, the second reproduces the permute-and-flip paper, the third compares
-mechanisms inside larger ones, and the last tries to catch a mechanism being less private than it claims.
+The first is a page to choose a budget on, the second reproduces the permute-and-flip paper, and the last tries to catch
+a mechanism being less private than it claims.
 """
 
 import importlib
@@ -19,7 +19,7 @@ import typer
 import dpselect
 from dpselect import _validate
 from dpselect._messages import install_command
-from dpselect._numbers import DOWN, NEAREST, finite, shown
+from dpselect._numbers import DOWN, shown
 from dpselect.cli.commands import (
     CLAIM,
     JSON,
@@ -44,18 +44,13 @@ if TYPE_CHECKING:
     from dpselect.audit import Audit, PmfAudit
     from dpselect.explore.scores import ScoreSet
     from dpselect.research.reproduce import Report
-    from dpselect.research.studies import Study
 
-# What reproduces figures and studies.
-
-_REPORT = (
-    Option(("--out",), "DIR", "Folder to write to; created if missing.", is_required=True),
-    Option(("--data",), "DIR", "Folder with the DPBench files. Default: $DPSELECT_DPBENCH, or download."),
-)
+# The paper.
 
 
 @command(
-    *_REPORT,
+    Option(("--out",), "DIR", "Folder to write to; created if missing.", is_required=True),
+    Option(("--data",), "DIR", "Folder with the DPBench files. Default: $DPSELECT_DPBENCH, or download."),
     Option(("--points",), "P", "Number of epsilons on each curve from a linear program.", default="250"),
     JSON,
 )
@@ -103,79 +98,6 @@ def _print_report_json(report: "Report") -> None:
         "claims": [{**asdict(claim), "verdict": claim.verdict} for claim in report.claims],
     }
     typer.echo(json.dumps(content))
-
-
-@command(
-    *_REPORT,
-    Option(("--runs",), "R", "Number of runs of each mechanism on each case.", default="100"),
-    Option(("--seed",), "S", "Seed of the simulation. The same seed gives the same numbers.", default="1"),
-    JSON,
-)
-def study(given: Given) -> None:
-    """Compare permute-and-flip with the exponential mechanism inside larger mechanisms, and the methods for the top k.
-
-    The larger mechanisms are MWEM, peeled top-k and stepwise feature selection.
-    They are compared at equal pure epsilon, equal (epsilon, delta) and equal zCDP: study.csv.
-    The methods for the top k are set, margin, one-shot, peel and noisy-counts: top_k.csv.
-    Also writes figures (PNG, PDF). This is a simulation on public data; its results are not private.
-    Takes about four minutes. Needs the extra 'paper' (matplotlib and pooch).
-
-    Example: dpselect study --out study --data dpbench
-    """
-    times = _validate.count_in_text(2, 10**6, runs=given["runs"])
-    number = _validate.count_in_text(1, _validate.MANY, seed=given["seed"])
-    from dpselect.research import studies  # noqa: PLC0415 - the other commands start without SciPy
-
-    made = studies.study(given["out"], given["data"], runs=times, seed=number)
-    (_print_study_json if given["json"] else _print_study)(made)
-
-
-def _print_study(made: "Study") -> None:
-    print_paragraph(
-        f"{made.runs:,} runs per case.",
-        "A mechanism counts as better if the 95 % interval of the difference excludes zero. By chance alone, this"
-        " happens in one case of twenty.",
-    )
-    columns = ("cases", "permute-and-flip\nbetter", "exponential\nbetter", "median ratio of\nerrors, exp. / p&f")
-    rows = [
-        (
-            one.study,
-            one.currency,
-            *map(str, (one.cases, one.permute_and_flip, one.exponential)),
-            shown(one.ratio, NEAREST),
-        )
-        for one in made.summaries
-    ]
-    print_figures(["study", "equal", *columns], rows)
-    if made.top_k:
-        _print_top_k(made)
-    if made.why_missing:
-        print_paragraph("Missing:", f"the cases that need data: {made.why_missing}. Give --data DIR.")
-    print_line(f"All numbers: {made.folder / 'study.csv'}", "bold")
-
-
-def _print_top_k(made: "Study") -> None:
-    from dpselect.research.studies import top_k_summaries  # noqa: PLC0415 - the other commands start without SciPy
-
-    print_paragraph("The methods for the top k:", "errors in people per item; below 0.001 they count as equal.")
-    rows = [
-        (one.people, one.method, f"{one.cases}", f"{one.best}", shown(one.median_error, NEAREST))
-        for one in top_k_summaries(made.top_k)
-    ]
-    print_figures(["", "method", "cases", "smallest\nerror", "median\nerror"], rows)
-    print_line(f"All numbers: {made.folder / 'top_k.csv'}", "bold")
-
-
-def _print_study_json(made: "Study") -> None:
-    content = {
-        "folder": str(made.folder),
-        "runs": made.runs,
-        "why_missing": made.why_missing or None,
-        "summaries": [{**asdict(one), "ratio": finite(one.ratio)} for one in made.summaries],
-        "comparisons": [{**asdict(one), "ratio": finite(one.ratio)} for one in made.comparisons],
-        "top_k": [asdict(one) for one in made.top_k],
-    }
-    typer.echo(json.dumps(content, allow_nan=False))
 
 
 # The page.

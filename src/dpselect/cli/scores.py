@@ -4,6 +4,7 @@ Everything that options state is checked before the file is read.
 """
 
 import json
+from collections.abc import Sequence
 from fractions import Fraction
 from importlib import import_module
 from itertools import groupby
@@ -54,7 +55,30 @@ if TYPE_CHECKING:
 _METHOD, _ORDERED, _NEIGHBOURS = planned_options("top", "method", "ordered", "neighbours")
 
 
+_Refused = tuple[Sequence[Option], str]  # options, and why
+
+
+def _check_k(given: Given, without: _Refused, beside: _Refused) -> None:
+    # Some options are for several candidates and need -k, and others are for one.
+    refused, why = without if given["k"] is None else beside
+    for option in refused:
+        if given[option.key] not in (option.default, False):
+            raise InvalidValue(f"{option.flags[0]} {why}")
+
+
 # Selecting.
+
+_SEVERAL = (
+    _METHOD,
+    Option(
+        ("--max-values",), "N", "With -k: no person is counted in more than N scores. set and noisy-counts need it."
+    ),
+    _ORDERED,
+)
+_OF_COUNTS = (
+    "cannot be given with -k: scores must then be numbers of people, and a person adds at most one to each of them"
+)
+_NUMBERS_OF_CLAIM = [option for option in CLAIM if not option.is_flag]
 
 
 @command(
@@ -62,11 +86,7 @@ _METHOD, _ORDERED, _NEIGHBOURS = planned_options("top", "method", "ordered", "ne
     *PRICE,
     *CLAIM,
     Option(("-k",), "K|LO:HI", "Choose K candidates, or LO to HI. Scores must then be numbers of people."),
-    _METHOD,
-    Option(
-        ("--max-values",), "N", "With -k: no person is counted in more than N scores. set and noisy-counts need it."
-    ),
-    _ORDERED,
+    *_SEVERAL,
     Option(("--mechanism",), "M", f"One of {', '.join(MECHANISMS)}. auto: by the kind of budget.", default=AUTO),
     *SCORE_COLUMNS,
     *LEDGER,
@@ -93,7 +113,7 @@ def select(given: Given) -> None:
     """
     recorded = {name: given[name] for name in ("budget", "dataset", "request_id", "what")}
     check_ledger_options(given["ledger"], **recorded)
-    _check_choices(given)
+    _check_k(given, (_SEVERAL, "is for several candidates: give -k too"), (_NUMBERS_OF_CLAIM, _OF_COUNTS))
     price = Price(given["epsilon"], given["rho"], given["mechanism"])
     claim = stated(given["sensitivity"], given["monotonic"], given["score_range"])
     choices = {
@@ -120,21 +140,6 @@ def select(given: Given) -> None:
     if answer.epsilon and len(chosen) > 1 and not content["ordered"]:
         print_line("in the order of the file, which says nothing about the scores", "dim")
     print_terms(answer, terms)
-
-
-def _check_choices(given: Given) -> None:
-    if given["k"] is None:
-        needs_k = {"method": given["method"] != AUTO, "max-values": given["max_values"], "ordered": given["ordered"]}
-        for name, is_given in needs_k.items():
-            if is_given:
-                raise InvalidValue(f"--{name} is for several candidates: give -k too")
-        return
-    for option in CLAIM:
-        if given[option.key] is not None and not option.is_flag:
-            raise InvalidValue(
-                f"{option.flags[0]} cannot be given with -k: scores must then be numbers of people, and a person adds"
-                " at most one to each of them"
-            )
 
 
 def _limit(given: Given) -> int | None:
@@ -189,8 +194,8 @@ def check_plot(path: str) -> None:
         raise MissingExtra(f"--plot needs matplotlib: {install_command('matplotlib')}") from None
 
 
-_COUNTED = (MAX_VALUES.of(PLANNING), _ORDERED, _NEIGHBOURS)
-_SIMULATED = (
+_OF_METHODS = (
+    *(MAX_VALUES.of(PLANNING), _ORDERED, _NEIGHBOURS),
     Option(("--runs",), "R", "With -k: answers to simulate where no formula is cheap. Default: 200."),
     Option(("--seed",), "S", "With -k: the same seed gives the same numbers."),
 )
@@ -204,8 +209,7 @@ _SIMULATED = (
     Option(("--points",), "P", "Number of epsilons in the range A:B. Default: 25."),
     *CLAIM,
     Option(("-k",), "K", "Compare the methods for the K most common instead; LO:HI for the margin."),
-    *_COUNTED,
-    *_SIMULATED,
+    *_OF_METHODS,
     *SCORE_COLUMNS,
     Option(("--plot",), "FILE", "Also plot the errors to a file that ends in .png, .svg or .pdf."),
     JSON,
@@ -224,7 +228,8 @@ def compare(given: Given) -> None:
     Example: dpselect compare public.csv --epsilon 0.01:1 -k 3 --max-values 1
     """
     wanted, plot = _epsilons(given["epsilon"], given["points"]), given["plot"]
-    _check_belonging(given)
+    needed = _OF_METHODS, "needs -k, the number of candidates to choose"
+    _check_k(given, needed, (CLAIM, "is not for -k: scores are then counts of people"))
     claim = claimed(given)
     asked = None if given["k"] is None else _about_top_k(given)
     if plot is not None:
@@ -278,15 +283,6 @@ def _epsilons(text: str, points: str | None) -> list[Fraction]:
     return [listed[0], *map(Fraction, between.tolist()), listed[1]]
 
 
-def _check_belonging(given: Given) -> None:
-    why = "needs -k, the number of candidates to choose"
-    if given["k"] is not None:
-        why = "is not for -k: scores are then counts of people"
-    for option in (*_COUNTED, *_SIMULATED) if given["k"] is None else CLAIM:
-        if given[option.key] not in (option.default, False):
-            raise InvalidValue(f"{option.flags[0]} {why}")
-
-
 def _about_top_k(given: Given) -> dict[str, Any]:
     runs, seed = given["runs"], given["seed"]
     return {
@@ -303,16 +299,10 @@ _NARROW = 8  # characters per line of a column head, so that three mechanisms fi
 
 
 def _heads() -> list[str]:
-    names = {name: _lines(name) for name in MECHANISMS}
-    tallest = max(map(len, names.values()))
-
-    def head(*lines: str) -> str:
-        return "\n".join([""] * (tallest + 1 - len(lines)) + list(lines))
-
-    heads = [head("epsilon")]
-    for name, lines in names.items():
-        heads += [head(*lines, "average"), head("95 %")]
-        heads += [] if name == PermuteAndFlip.name else [head("ratio")]
+    heads = ["epsilon"]
+    for name in MECHANISMS:
+        heads += ["\n".join([*_lines(name), "average"]), "95 %"]
+        heads += [] if name == PermuteAndFlip.name else ["ratio"]
     return heads
 
 

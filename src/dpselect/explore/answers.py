@@ -11,7 +11,7 @@ top k are exact where `analysis.top_k_error` has a formula. For several quantile
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
@@ -24,7 +24,7 @@ from dpselect._levels import levels_name
 from dpselect._numbers import DOWN, NEAREST, UP, exact_text, shown
 from dpselect._types import Floats, Integers
 from dpselect.accounting import largest_belief
-from dpselect.accounting.budget import AUTO, Budget, Price, approximate, pure, zcdp
+from dpselect.accounting.budget import AUTO, Budget, Price, as_budget
 from dpselect.analysis import error_quantile, error_tail
 from dpselect.analysis.measures import expected_error
 from dpselect.analysis.top_k import shortfalls
@@ -99,13 +99,12 @@ def _probability_text(value: float) -> str:
 
 @dataclass(frozen=True)
 class Currency:
-    """A kind of budget: how the page names it, how it is made from an amount and a delta, and its smallest amount."""
+    """A kind of budget: how the page and `--budget` name it, and its smallest and largest amount."""
 
     name: str
     title: str
     symbol: str
     word: str  # the symbol in messages
-    budget: Callable[[Fraction, Fraction], Budget]
     option: str  # the budget as `--budget` takes it
     words: str
     low: Fraction
@@ -115,18 +114,13 @@ class Currency:
 
 _SMALL = Fraction(1, 10**6)
 _OF_EPSILON = f"{EPSILON} = {{amount}}"
-_PURE = Currency(
-    "pure", f"pure {EPSILON}", EPSILON, "epsilon", lambda e, _: pure(e), "{amount}", _OF_EPSILON, _SMALL, False
-)
-_ZCDP = Currency(
-    "zcdp", f"zCDP {RHO}", RHO, "rho", lambda r, _: zcdp(r), "zcdp:{amount}", f"{RHO} = {{amount}}", _SMALL**2
-)
+_PURE = Currency("pure", f"pure {EPSILON}", EPSILON, "epsilon", "{amount}", _OF_EPSILON, _SMALL, has_delta=False)
+_ZCDP = Currency("zcdp", f"zCDP {RHO}", RHO, "rho", "zcdp:{amount}", f"{RHO} = {{amount}}", _SMALL**2)
 _APPROXIMATE = Currency(
     "approximate",
     f"({EPSILON}, {DELTA})",
     EPSILON,
     "epsilon",
-    lambda e, d: approximate(e, d, share=0),
     "{amount},{delta},0",
     f"{_OF_EPSILON} and {DELTA} = {{delta}}",
     _SMALL,
@@ -145,7 +139,7 @@ class Spending:
 
     @cached_property
     def budget(self) -> Budget:
-        return self.currency.budget(self.amount, self.delta)
+        return as_budget(self.option)
 
     @property
     def option(self) -> str:
@@ -207,14 +201,6 @@ class Cell(NamedTuple):
 
 def _error_cell(name: str, error: float | None) -> Cell:
     return Cell(name, "\N{EN DASH}" if error is None else _error_text(error), error)
-
-
-class Drawn(NamedTuple):
-    """Simulated answers: how often each candidate was among them, out of how many, and what happened in words."""
-
-    counts: list[int]
-    total: int
-    told: str
 
 
 @dataclass(frozen=True, repr=False)
@@ -364,10 +350,10 @@ class Asked:
         """Return the errors of answers; nothing if they are not known."""
         return np.empty(0)
 
-    def drawn(self, draws: int) -> Drawn:
-        """Return simulated answers of the taken choice. Never for release."""
+    def drawn(self, draws: int) -> dict[str, Any]:
+        """Return simulated answers of the taken choice: each candidate's count, and words. Never for release."""
         answers = self.answers(self.taken, draws, _LONG_PATIENCE)
-        return Drawn(self._often(answers).tolist(), len(answers), self.told(answers))
+        return {"counts": self._often(answers).tolist(), "total": len(answers), "told": self.told(answers)}
 
     def told(self, answers: Integers) -> str:
         """Return in words what simulated answers are."""
@@ -424,9 +410,8 @@ class Asked:
     @property
     def arguments(self) -> dict[str, Any]:
         """The question as arguments of `analysis.plan`, without those that have their default."""
-        stated = [each for each in fields(self.question) if "of_table" not in each.metadata]
-        values = {each.name: (getattr(self.question, each.name), each.default) for each in stated}
-        return {name: plain(value) for name, (value, default) in values.items() if value != default}
+        values = {name: (getattr(self.question, name), own) for name, own in self.question.stated_fields().items()}
+        return {name: plain(value) for name, (value, own) in values.items() if value != own.default}
 
     @property
     def _paid(self) -> dict[str, Any]:
@@ -686,7 +671,7 @@ VIEWS: Mapping[type[Question], type[Asked]] = {
 
 # The forms of the page, and what they state.
 
-_SUPPLIED = ("candidates", "mechanism", "method", "delta")  # by the shown data, the choices and the budget
+_SUPPLIED = {"candidates", "method"}  # by the shown data and the choices
 _MOST = 10**9
 _MOST_PEOPLE, _MOST_SPLIT = 10**8, 20_000  # of one level, and of several, whose answers are simulated
 
@@ -696,9 +681,6 @@ class _Page:
 
     def listed(self, text: str, flag: str) -> int:
         return whole(text, flag.removeprefix("--"))
-
-    def domain(self, text: str) -> Any:  # the shown data have candidates
-        raise InvalidValue(f"there is no domain {text[:40]!r} here")
 
 
 def offered() -> dict[str, Named]:
@@ -739,8 +721,8 @@ def _words(name: str) -> str:
 
 
 def _options(one: Named) -> list[tuple[Option, Field]]:
-    of_table = {each.name for each in fields(one.record) if "of_table" in each.metadata}
-    found = [each for each in one.planning if each.name not in {*_SUPPLIED, *of_table}]
+    stated = one.record.stated_fields().keys() - _SUPPLIED
+    found = [each for each in one.planning if each.name in stated]
     shown = [(each, each.page or Field(hint=each.help, empty=_empty(each))) for each in found]
     return [(each, field) for each, field in shown if field.is_shown]
 

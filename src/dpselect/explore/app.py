@@ -123,7 +123,7 @@ class Explorer:
         offered = [str(count) for count in asked.draw_counts]
         if draws not in offered:
             raise InvalidValue(f"draws must be one of {', '.join(offered)}")
-        return asked.drawn(int(draws))._asdict()
+        return asked.drawn(int(draws))
 
     def details(self, fields: Fields) -> Answer:
         asked = self._asked(fields)

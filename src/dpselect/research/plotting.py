@@ -1,11 +1,11 @@
-"""What the reports of the paper and of the studies share: the style of figures, tables of numbers, and writing files.
+"""What the figures share: their style, tables of numbers, and writing files.
 
 Colours suit all kinds of colour vision; dashes and markers work in greyscale. A mechanism has the same style in all
 figures, chosen by its position among the mechanisms, and is labelled with its title.
 """
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -98,14 +98,6 @@ class Curves:
         axes.legend(loc=self.legend)
 
 
-def draw_means(axes: Any, points: list[tuple[float, float, float, float]], **style: Any) -> None:
-    """Draw means on logarithmic axes: where, the mean, and by how much its interval goes below and above it."""
-    xs, means, below, above = ([point[i] for point in points] for i in range(4))
-    shown = [min(width, 0.9 * mean) for width, mean in zip(below, means, strict=True)]
-    axes.errorbar(xs, means, [shown, above], capsize=2, **style)
-    axes.set(xscale="log", yscale="log")
-
-
 def image(figure: Any, ending: str) -> bytes:
     stream = io.BytesIO()
     figure.savefig(stream, format=ending, dpi=200, facecolor="white", metadata=_NO_DATES[ending])
@@ -138,9 +130,6 @@ class NumberTable:
     def to_csv(self) -> str:
         """The table as CSV, with all digits of floats."""
         return csv_text(self.columns, self.rows, end="\n")
-
-
-Watch = Callable[[list[Any], str], Iterable[Any]]  # gets the items of a stage and its name, and yields the items
 
 
 def make_folder(out: str | Path) -> Path:

@@ -19,7 +19,7 @@ from dpselect.research import plotting
 from dpselect.research.claims import CLAIMS, PaperClaim
 from dpselect.research.datasets import PAGE, SUMS, VARIABLE, Material, available, file_name
 from dpselect.research.figures import FIGURES, LATTICES, Plot, ratio_curve
-from dpselect.research.plotting import NumberTable, Watch, make_folder, write_figure, write_file
+from dpselect.research.plotting import NumberTable, make_folder, write_figure, write_file
 
 _FEWEST_POINTS = 2
 _WIDE = 7.0  # inches
@@ -38,8 +38,8 @@ class Report:
         return sum(claim.holds is holds for claim in self.claims)
 
 
-def reproduce(out: str | Path, data: str | Path | None = None, *, points: int = 250, watch: Watch = tracked) -> Report:
-    """Write every figure (PNG, PDF, CSV) and `report.html`, which checks the claims; `watch` gets a stage's items."""
+def reproduce(out: str | Path, data: str | Path | None = None, *, points: int = 250) -> Report:
+    """Write every figure (PNG, PDF, CSV) and `report.html`, which checks the claims."""
     # `data` is the folder of the DPBench files. By default they are taken from the folder in DPSELECT_DPBENCH, or
     # downloaded. `points` is the number of epsilons on each curve of the linear programs.
     if _validate.count(points=points) < _FEWEST_POINTS:
@@ -48,11 +48,11 @@ def reproduce(out: str | Path, data: str | Path | None = None, *, points: int = 
         found, why_missing = available(data)
         folder = make_folder(out)
         material = Material(points, found)
-        for n, k in watch(list(LATTICES), "Linear programs"):
+        for n, k in tracked(LATTICES, "Linear programs"):
             ratio_curve(n, k, material.epsilons)
         made = tuple(plot for plot in FIGURES if found or not plot.needs_data)
-        pictures = [_drawn(plot, material, folder) for plot in watch(list(made), "Figures")]
-    claims = tuple(claim.against(material) for claim in watch(list(CLAIMS), "Claims"))
+        pictures = [_drawn(plot, material, folder) for plot in tracked(made, "Figures")]
+    claims = tuple(claim.against(material) for claim in tracked(CLAIMS, "Claims"))
     missing = tuple(plot for plot in FIGURES if plot not in made)
     write_file(folder / "claims.csv", NumberTable(_COLUMNS, [_cells(claim) for claim in claims]).to_csv())
     report = Report(folder, folder / "report.html", made, missing, why_missing, claims)

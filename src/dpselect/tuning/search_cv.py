@@ -17,7 +17,7 @@ import copy
 import threading
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -179,6 +179,7 @@ def _attribute(name: str, words: str) -> property:
     return property(found, doc=words)
 
 
+@dataclass(eq=False, repr=False)  # scikit-learn compares by identity, and prints what is not the default
 class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn has no types
     """Choose the hyperparameters of a private estimator, at less than three times the epsilon of one training.
 
@@ -244,30 +245,17 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
     2.59135-DP (pure), 2.23013-zCDP
     """
 
-    def __init__(  # noqa: PLR0913 - all but two are keywords
-        self,
-        estimator: Any,
-        param_distributions: Any,
-        *,
-        epsilon: Number,
-        delta: Number = 0,
-        score_epsilon: Number | None = None,
-        repeats: Repeats | None = None,
-        test_size: Number = 0.25,
-        scoring: Callable[[Any, Any, Any], Any] | None = None,
-        ledger: Ledger | None = None,
-        what: What = "PrivateSearchCV",
-    ) -> None:
-        self.estimator = estimator
-        self.param_distributions = param_distributions
-        self.epsilon = epsilon
-        self.delta = delta
-        self.score_epsilon = score_epsilon
-        self.repeats = repeats
-        self.test_size = test_size
-        self.scoring = scoring
-        self.ledger = ledger
-        self.what = what
+    estimator: Any
+    param_distributions: Any
+    _: KW_ONLY
+    epsilon: Number
+    delta: Number = 0
+    score_epsilon: Number | None = None
+    repeats: Repeats | None = None
+    test_size: Number = 0.25
+    scoring: Callable[[Any, Any, Any], Any] | None = None
+    ledger: Ledger | None = None
+    what: What = "PrivateSearchCV"
 
     def fit(self, X: Any, y: Any = None) -> "PrivateSearchCV":  # noqa: N803 - scikit-learn's name
         """Charge the ledger, run, and keep the best model.

@@ -7,11 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
-from dpselect.accounting.budget import rho_within
-from dpselect.accounting.totals import approximate
-from dpselect.mechanisms import MECHANISMS
-from dpselect.research.procedures import (
+from benchmarks.studies.procedures import (
     CHOSEN,
     COMPARED,
     DELTA,
@@ -28,6 +24,10 @@ from dpselect.research.procedures import (
     stepwise_errors,
     synthetic_rows,
 )
+from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
+from dpselect.accounting.budget import rho_within
+from dpselect.accounting.totals import approximate
+from dpselect.mechanisms import MECHANISMS
 from tests.statistical.goodness import assert_fits, assert_rejected
 
 NEARLY_EXACT = Chooser(PermuteAndFlip, 1e9)

@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from benchmarks.studies.procedures import COMPARED, DELTA, Case, Currency, cases, plan
 from dpselect import _validate
 from dpselect._show import tracked
 from dpselect._types import Counts, Floats
@@ -39,8 +40,7 @@ from dpselect.errors import InvalidValue
 from dpselect.mechanisms import ExponentialMechanism, PermuteAndFlip
 from dpselect.research import plotting
 from dpselect.research.datasets import available
-from dpselect.research.plotting import Curves, NumberTable, Watch, draw_means, make_folder, write_figure, write_file
-from dpselect.research.procedures import COMPARED, DELTA, Case, Currency, cases, plan
+from dpselect.research.plotting import Curves, NumberTable, make_folder, write_figure, write_file
 from dpselect.top_k import LEVEL, half_width
 
 FLIP, EXPONENTIAL = PermuteAndFlip.name, ExponentialMechanism.name
@@ -90,6 +90,14 @@ def better(flip: Floats, soft: Floats) -> str:
     else:
         seen = difference != 0
     return NO_DIFFERENCE if not seen else FLIP if difference > 0 else EXPONENTIAL
+
+
+def draw_means(axes: Any, points: list[tuple[float, float, float, float]], **style: Any) -> None:
+    """Draw means on logarithmic axes: where, the mean, and by how much its interval goes below and above it."""
+    xs, means, below, above = ([point[i] for point in points] for i in range(4))
+    shown = [min(width, 0.9 * mean) for width, mean in zip(below, means, strict=True)]
+    axes.errorbar(xs, means, [shown, above], capsize=2, **style)
+    axes.set(xscale="log", yscale="log")
 
 
 # What a comparison has of each mechanism that is compared.
@@ -229,15 +237,13 @@ class TopKCase:
         return self.people, self.data_set, self.epsilon, self.k
 
 
-def top_k_cases(
-    histograms: Mapping[str, Counts], runs: int, generator: np.random.Generator, watch: Watch
-) -> tuple[TopKCase, ...]:
+def top_k_cases(histograms: Mapping[str, Counts], runs: int, generator: np.random.Generator) -> tuple[TopKCase, ...]:
     # Every method on every data set, for every k and epsilon. A method is run once for both kinds of people.
     places = [
         (name, epsilon, k) for name, counts in histograms.items() for epsilon in EPSILONS for k in KS if k < counts.size
     ]
     found: dict[tuple[str, float, int, str], TopKError] = {}
-    for name, epsilon, k in watch(places, "Top k"):
+    for name, epsilon, k in tracked(places, "Top k"):
         for method in METHODS:
             seed = int(generator.integers(_LARGEST_SEED))
             found[name, epsilon, k, method] = _error(histograms[name], epsilon, k, method, runs, seed)
@@ -328,9 +334,7 @@ class Study:
     why_missing: str
 
 
-def study(
-    out: str | Path, data: str | Path | None = None, *, runs: int = 100, seed: int = 1, watch: Watch = tracked
-) -> Study:
+def study(out: str | Path, data: str | Path | None = None, *, runs: int = 100, seed: int = 1) -> Study:
     """Compare both mechanisms inside larger ones; write `study.csv` and a figure (PNG, PDF) for each study."""
     # `winners.csv` and its figure say which mechanism wins for how many selections, in the worst case. `top_k.csv` and
     # its figure compare the methods for the top k. `data` is the folder of the DPBench files. By default they are taken
@@ -342,7 +346,7 @@ def study(
     with plotting.settings():  # raises an error if matplotlib is missing, before anything is computed
         found, why_missing = available(data)
         folder = make_folder(out)
-        listed = watch(cases(found, generator), "Cases")
+        listed = tracked(cases(found, generator), "Cases")
         comparisons = tuple(compared(case, case.errors(runs, generator)) for case in listed)
         write_file(folder / "study.csv", table(comparisons).to_csv())
         for name in dict.fromkeys(one.study for one in comparisons):
@@ -351,7 +355,7 @@ def study(
         won = winners()
         write_file(folder / "winners.csv", won.to_csv())
         write_figure(folder, "winners", draw_winners(won))
-        top_k = top_k_cases(found, _RUNS_OF_TOP_K * runs, generator, watch)
+        top_k = top_k_cases(found, _RUNS_OF_TOP_K * runs, generator)
         if top_k:
             write_file(folder / "top_k.csv", top_k_table(top_k).to_csv())
             write_figure(folder, "top_k", draw_top_k(top_k))

@@ -11,7 +11,7 @@ from benchmarks.run import Run, loaded
 from benchmarks.stopwatch import FULL, QUICK, Effort
 from benchmarks.table import grid, markdown, missed
 
-PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
+PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
 
 
 def case(what, ours=2.0, bar=None, **cells):

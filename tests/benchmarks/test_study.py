@@ -8,16 +8,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpselect import ExponentialMechanism, PermuteAndFlip, approximate
-from dpselect._show import tracked
-from dpselect.accounting.budget import rho_within
-from dpselect.analysis import top_k_error
-from dpselect.analysis.measures import promise
-from dpselect.errors import InvalidValue
-from dpselect.research import datasets, plotting, procedures, studies
-from dpselect.research.datasets import VARIABLE, histograms
-from dpselect.research.procedures import Currency, cases
-from dpselect.research.studies import (
+from benchmarks.studies import procedures
+from benchmarks.studies import study as studies
+from benchmarks.studies.__main__ import main, print_study
+from benchmarks.studies.procedures import Currency, cases
+from benchmarks.studies.study import (
     CANDIDATES,
     MANY,
     NO_DIFFERENCE,
@@ -36,6 +31,13 @@ from dpselect.research.studies import (
     top_k_table,
     winners,
 )
+from dpselect import ExponentialMechanism, PermuteAndFlip, approximate
+from dpselect.accounting.budget import rho_within
+from dpselect.analysis import top_k_error
+from dpselect.analysis.measures import promise
+from dpselect.errors import InvalidValue
+from dpselect.research import datasets, plotting
+from dpselect.research.datasets import VARIABLE, histograms
 from tests.dpbench import FOLDER, needs_data
 
 FLIP, EXPONENTIAL = PermuteAndFlip.name, ExponentialMechanism.name
@@ -72,22 +74,15 @@ def test_summaries():
     assert (found.cases, found.permute_and_flip, found.exponential, found.ratio) == (4, 2, 1, 1.0)
 
 
-def test_the_study(tmp_path, monkeypatch):
-    """On a made-up histogram."""
+def test_the_study(tmp_path, monkeypatch, capsys):
+    """On a made-up histogram, and what is printed of it."""
     made_up = {"made up": np.random.default_rng(1).poisson(300, 64)}
     monkeypatch.setattr(datasets, "histograms", lambda _: made_up)
     monkeypatch.setattr(procedures, "BUDGETS", (1.0,))
     monkeypatch.setattr(procedures, "TOPS", (3,))
     monkeypatch.setattr(studies, "KS", (2, 5, 64))
     monkeypatch.setattr(studies, "winners", lambda: winners([1.0], [1, 2], [Currency.PURE]))
-    seen = []
-
-    def watch(items, what):
-        seen.append((what, len(items)))
-        return items
-
-    made = study(tmp_path / "out", runs=3, watch=watch)
-    assert seen == [("Cases", 3 * 3), ("Top k", 2 * 2)]
+    made = study(tmp_path / "out", runs=3)
     with (tmp_path / "out" / "study.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == len(made.comparisons) == 9
@@ -102,6 +97,9 @@ def test_the_study(tmp_path, monkeypatch):
         *(f"{name}.{end}" for name in figures for end in ("png", "pdf")),
     }
     assert len(made.top_k) == 4 * (5 + 3)
+    print_study(made)
+    shown = capsys.readouterr().out
+    assert all(words in shown for words in ("top 3", "one value a person", "peel, zCDP", str(tmp_path / "out")))
 
 
 @needs_data
@@ -114,16 +112,37 @@ def test_the_tasks_on_the_real_data():
     assert 0 < soft < 0.05 * people
 
 
+@pytest.fixture
+def offline(monkeypatch):
+    """No folder of data, and nothing that could fetch them."""
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setitem(sys.modules, "pooch", None)
+
+
+@pytest.mark.usefixtures("offline")
+def test_without_data_what_needs_none_is_done(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(procedures, "BUDGETS", (0.5, 1.0))
+    monkeypatch.setattr(studies, "winners", lambda: winners([1.0], [1, 2], [Currency.PURE]))
+    printed = []
+    for folder in ("one", "two"):
+        monkeypatch.setattr(sys, "argv", ["studies", "--out", str(tmp_path / folder), "--runs", "3"])
+        main()
+        printed.append(capsys.readouterr().out)
+        monkeypatch.setattr(studies, "write_figure", lambda *_: None)  # drawn once is enough
+    assert "stepwise features" in printed[0]
+    assert "Missing: the cases that need data: downloading the data needs pooch" in " ".join(printed[0].split())
+    assert (tmp_path / "one" / "stepwise-features.png").is_file()
+    assert not (tmp_path / "one" / "top_k.csv").exists()
+    first, second = ((tmp_path / folder / "study.csv").read_text() for folder in ("one", "two"))
+    assert first == second, "the seed decides"
+
+
 def test_bad_input(tmp_path, monkeypatch):
     with pytest.raises(InvalidValue, match="runs must be >= 2"):
         study(tmp_path, runs=1)
-    with pytest.raises(InvalidValue, match="is not a folder"):
-        study(tmp_path, tmp_path / "nowhere", runs=2)
-    monkeypatch.delenv(VARIABLE, raising=False)
-    monkeypatch.setitem(sys.modules, "pooch", None)
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InvalidValue, match=r"out: the folder .* cannot be created"):
-        study(tmp_path / "file" / "below", runs=2)
+    monkeypatch.setattr(sys, "argv", ["studies", "--out", str(tmp_path), "--runs", "1"])
+    with pytest.raises(SystemExit, match="error: runs must be >= 2"):
+        main()
 
 
 def test_who_wins_depends_on_the_currency_and_not_on_the_number_of_selections():
@@ -168,7 +187,7 @@ def few():
 
 @pytest.fixture(scope="module")
 def top_k(few):
-    return top_k_cases(COUNTS, 20, np.random.default_rng(1), tracked)
+    return top_k_cases(COUNTS, 20, np.random.default_rng(1))
 
 
 def test_every_method_has_every_case_that_leaves_a_choice(top_k):
@@ -183,13 +202,13 @@ def test_every_method_has_every_case_that_leaves_a_choice(top_k):
     shared = errors[ONE].keys() & errors[MANY].keys()
     assert len(shared) == 2 * 2 * 2 * 2
     assert all(errors[ONE][place] == errors[MANY][place] for place in shared)
-    assert top_k_cases(COUNTS, 20, np.random.default_rng(1), tracked) == top_k
-    assert top_k_cases(COUNTS, 20, np.random.default_rng(2), tracked) != top_k
+    assert top_k_cases(COUNTS, 20, np.random.default_rng(1)) == top_k
+    assert top_k_cases(COUNTS, 20, np.random.default_rng(2)) != top_k
 
 
 @pytest.mark.usefixtures("few")
 def test_errors_are_those_of_the_analysis():
-    found = top_k_cases(FEW, 20, np.random.default_rng(1), tracked)
+    found = top_k_cases(FEW, 20, np.random.default_rng(1))
     exact = [case for case in found if case.exact]
     assert {case.method for case in exact} == {"set", "one-shot", "peel", ZCDP_PEEL, "margin"}
     for case in exact:
@@ -242,7 +261,7 @@ def test_the_real_data(monkeypatch):
     counts = {"HEPTH": histograms(FOLDER)["HEPTH"]}
     found = {
         case.method: case.error
-        for case in top_k_cases(counts, 20, np.random.default_rng(1), tracked)
+        for case in top_k_cases(counts, 20, np.random.default_rng(1))
         if (case.people, case.epsilon, case.k) == (ONE, 0.1, 20)
     }
     assert found["set"] < 2
