@@ -25,7 +25,7 @@ from dpselect._messages import question_for
 from dpselect._numbers import exact_text, shown
 from dpselect._types import Number
 from dpselect.accounting.budget import Budget, Price
-from dpselect.analysis.measures import ErrorsOf, Promise, among, epsilon_for_average, promised_by
+from dpselect.analysis.measures import ErrorsOf, Promise, among, promised_by
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase
@@ -131,12 +131,6 @@ class Question(ABC):
     def used(self, price: Price, budget: Budget | None) -> str:
         """Return the name of the mechanism that draws at such a price, as a table with this budget chooses it."""
         return price.kind(budget).name
-
-    def with_error(self, name: str, error: Fraction) -> Draw:
-        """Return what draws by this mechanism if the average error may be this many people."""
-        unit = self.draw(Price(1, mechanism=name)).mechanism
-        average = self.promise(type(unit)(1, **unit.claim.arguments())).average
-        return self.draw(Price(epsilon_for_average(average, error * self.unit) / unit.epsilon, mechanism=name))
 
     # How far the answer may be off.
 
