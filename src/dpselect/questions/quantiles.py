@@ -49,7 +49,6 @@ from dpselect._types import Number
 from dpselect.accounting.budget import Price
 from dpselect.analysis.measures import ErrorsOf, Promise, promise, rarely_exceeded
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import (
     Claim,
@@ -260,19 +259,15 @@ class OverRange(OfTable):
             bound = of_quantile(self.only, neighbours, in_groups=self.is_grouped, rows=rows)
         return stated(bound.largest_change, bound.monotonic)
 
-    @property
-    def mechanisms(self) -> tuple[str, ...]:
-        if self.only is not None:
-            return super().mechanisms
-        return tuple(name for name, kind in MECHANISMS.items() if kind.has_sets)
+    def suits(self, kind: type[MechanismBase]) -> bool:
+        return kind.has_runs if self.only is not None else kind.has_sets
 
     def checked(self, mechanism: MechanismBase) -> MechanismBase:
-        drawn = super().checked(mechanism)
-        if self.only is None and not drawn.has_sets:
+        if mechanism.has_runs and not self.suits(type(mechanism)):
             raise InvalidType(
-                f"mechanism {drawn.name} cannot draw several quantiles: use permute-and-flip or exponential"
+                f"mechanism {mechanism.name} cannot draw several quantiles: use permute-and-flip or exponential"
             )
-        return drawn
+        return super().checked(mechanism)
 
     @property
     def size(self) -> int:

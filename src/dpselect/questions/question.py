@@ -94,10 +94,14 @@ class Question(ABC):
     def claim(self) -> Claim:
         """How much one person can change the scores."""
 
+    def suits(self, kind: type[MechanismBase]) -> bool:
+        """Return whether this mechanism can answer it: tables need those that select from runs."""
+        return kind.has_runs
+
     @property
     def mechanisms(self) -> tuple[str, ...]:
-        """The names of the mechanisms that can answer it: tables need those that select from runs."""
-        return tuple(name for name, kind in MECHANISMS.items() if kind.has_runs)
+        """The names of the mechanisms that can answer it."""
+        return tuple(name for name, kind in MECHANISMS.items() if self.suits(kind))
 
     @property
     def rounds(self) -> int:
@@ -122,7 +126,7 @@ class Question(ABC):
 
     def checked(self, mechanism: MechanismBase) -> MechanismBase:
         """Return the mechanism, checked to be one that can answer: about a table, on every engine."""
-        if not mechanism.has_runs:
+        if not self.suits(type(mechanism)):
             raise InvalidType(
                 f"mechanism {mechanism.name} cannot answer questions about tables: use permute-and-flip or exponential"
             )
@@ -616,12 +620,8 @@ class Select(Question):
     def claim(self) -> Claim:
         return stated(self.sensitivity, self.monotonic, self.score_range)
 
-    @property
-    def mechanisms(self) -> tuple[str, ...]:
-        return tuple(MECHANISMS)
-
-    def checked(self, mechanism: MechanismBase) -> MechanismBase:
-        return mechanism
+    def suits(self, kind: type[MechanismBase]) -> bool:  # noqa: ARG002 - for tables
+        return True
 
     @property
     def title(self) -> str:
