@@ -368,13 +368,3 @@ def test_the_ledger_imports_neither_dp_accounting_nor_scipy() -> None:
     program = "import sys, dpselect.ledger; print([m for m in sys.modules if m.startswith(('scipy', 'dp_acc'))])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
-
-
-@pytest.mark.parametrize(("mechanism", "exact"), [("permute-and-flip", False), ("exponential", True)])
-def test_groups_under_replace_are_not_composed_by_the_recursion_of_permute_and_flip(mechanism, exact):
-    asked = {"question": "mode", "group_by": "ward", "person": "p", "neighbours": "replace"}
-    grouped = total([Charge(asked, "0.1", mechanism)] * 50, 1e-6).approximate
-    alone = total([Charge({**asked, "neighbours": "add-remove"}, "0.1", mechanism)] * 50, 1e-6).approximate
-    assert alone.method == "recursion"
-    assert (grouped == alone) is exact
-    assert grouped.epsilon >= alone.epsilon

@@ -2,7 +2,6 @@
 
 import pytest
 
-from dpselect import analysis
 from dpselect.accounting.budget import Price
 from dpselect.errors import InvalidValue
 from dpselect.questions import Quantile, TopK
@@ -33,12 +32,6 @@ def test_among_too_many_candidates_peeling_is_the_only_method():
         )
     with pytest.raises(InvalidValue, match="method set takes at most"):
         method_for(3, HUGE + 1, method="set", max_values=1, ordered=False, price=price, budget=None)
-
-
-@pytest.mark.parametrize(("epsilon", "words"), [("1", "one such question"), ("0.5", "2 such questions")])
-def test_how_many_questions_a_budget_pays_for_in_words(epsilon, words):
-    planned = analysis.plan(30, question="mode", epsilon=epsilon, budget=1)
-    assert any(f"pays for {words}" in sentence for sentence in planned.sentences)
 
 
 def test_a_row_has_one_value_and_a_person_as_many_as_are_allowed():
