@@ -351,8 +351,7 @@ class OverRange(OfTable):
         """The name of the quantile, of the levels, or their number."""
         if self.returns_one:
             return _name_of(*self.asked)
-        name = next((name for name, levels in NAMED.items() if levels == self.ascending), None)
-        return name or many(self.rounds, "quantile")
+        return levels_name(self.ascending) or many(self.rounds, "quantile")
 
     @property
     def title(self) -> str:
