@@ -369,30 +369,6 @@ def test_a_delta_compares_the_totals_of_all_draws():
 # What a plan shows.
 
 
-@pytest.mark.parametrize("question", ASKED)
-def test_json_has_no_spaces_in_keys_and_the_numbers_of_the_plan(question):
-    planned = plan(question=question, budget="1,1e-6", questions=3, delta="1e-7", **ASKED[question])
-    content = json.loads(json.dumps(planned.to_dict()))
-
-    def keys(value):
-        if isinstance(value, dict):
-            return [*value, *(key for item in value.values() for key in keys(item))]
-        return [key for item in value for key in keys(item)] if isinstance(value, list) else []
-
-    assert not [key for key in keys(content) if " " in key]
-    assert (content["used"], content["better"], content["questions"]) == ("exponential", "exponential", 3)
-    assert content["question"] == {"median": "quantile"}.get(question, question)
-    assert content["candidates"] == planned.question.size
-    for row, cost in zip(content["mechanisms"], content["costs"], strict=True):
-        accuracy, name = planned.accuracy[row["mechanism"]], row["mechanism"]
-        assert (row["expected_error_at_most"], row["error_95"]) == (accuracy.average, accuracy.within_95)
-        assert ("all_95" in row) == (question == "top_k")
-        assert cost["mechanism"] == name
-        assert (cost["draws"], cost["questions_allowed"]) == (planned.question.draws, 3)
-        assert cost["epsilon"] == pytest.approx(row["epsilon"] * planned.question.draws)
-        assert row["total_epsilon"] == pytest.approx(3 * cost["epsilon"])
-
-
 def test_a_plan_says_what_it_is_for():
     planned = plan(30, question="top_k", k=3, method="peel", groups=12, max_groups=2, budget=1)
     assert planned.question == TopK(candidates=30, k=3, method="peel", groups=12, max_groups=2)

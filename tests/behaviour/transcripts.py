@@ -137,6 +137,7 @@ TOPICS = {
         "plan quantiles --levels quartiles --lower 0 --upper 9 --groups 4 --max-groups 2 --epsilon 1",
         "plan quantile -q 1/3 --lower 3 --epsilon 1",
         "plan median --lower 5 --upper 5 --epsilon 1",
+        "plan select --candidates 50 --budget 1,1e-6 --questions 3 --delta 1e-7 --json",
     ],
     "ledger": [
         f"mode {VISITS} {CODES} --epsilon 0.5 --ledger visits.ledger --budget 1 --request-id monday",

@@ -355,7 +355,6 @@ class TopK(Mode):
             ("--method",),
             "M",
             f"One of {', '.join(METHODS)}. auto: by K, --max-values, --ordered and the kind of budget.",
-            default=AUTO,
         ),
         default=AUTO,
     )

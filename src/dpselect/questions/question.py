@@ -394,7 +394,6 @@ class OfTable(Question):
             "M",
             "In how many groups one person may be counted.",
             whole,
-            default="1",
             is_shared=True,
             page=Field("Groups per person", "With groups, the data shown are those of one group."),
         ),
@@ -405,7 +404,6 @@ class OfTable(Question):
             ("--neighbours",),
             "N",
             "add-remove (hides who is in the table) or replace.",
-            default="add-remove",
             is_shared=True,
             page=Field(
                 "Protects", choices={"add-remove": "who is in the table", "replace": "what a person's rows say"}
