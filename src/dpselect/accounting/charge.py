@@ -219,8 +219,9 @@ class Charge:
     @property
     def composes_as(self) -> str:
         """The name whose privacy loss bounds that of each release; with a delta, that of any pure one."""
-        drawn = drawn_by(self.mechanism)
-        return PURE if self.delta and drawn == self.mechanism and loss_of(drawn).is_pure else drawn
+        if self.mechanism == EXPONENTIAL_FOUND:
+            return drawn_by(self.mechanism)
+        return PURE if self.delta and loss_of(self.mechanism).is_pure else self.mechanism
 
     @property
     def unit(self) -> PrivacyUnit | None:
