@@ -22,6 +22,7 @@ from dpselect.accounting.totals import Approximate, Total, loss_epsilon, loss_of
 from dpselect.errors import InvalidType, InvalidValue, MissingExtra
 from dpselect.ledger import PURE, Charge
 from dpselect.mechanisms import MECHANISMS, MechanismBase
+from tests.behaviour.test_costs import hockey_stick, neighbours
 
 Floats = npt.NDArray[np.float64]
 NAMES = [*MECHANISMS, PURE]
@@ -35,11 +36,6 @@ def approximate(charges: Sequence[Charge], delta: float) -> float:
 
 
 # Profiles.
-
-
-def hockey_stick(p: Floats, q: Floats, loss: float) -> float:
-    """The largest Pr[S] - e^loss Pr'[S] over sets S of candidates."""
-    return float(np.maximum(p - math.exp(loss) * q, 0).sum())
 
 
 def moves(n: int, mechanism: MechanismBase, steps: int) -> list[tuple[float, ...]]:
@@ -221,10 +217,7 @@ def worst_pairs(name: str, epsilon: float) -> list[tuple[Floats, Floats]]:
     if name == PURE:
         heads = 1 / (1 + math.exp(-epsilon))
         return [(np.array([heads, 1 - heads]), np.array([1 - heads, heads]))]
-    mechanism = MECHANISMS[name](epsilon)
-    starts = [([x, 0], [x - 2, 0]) for x in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0)]
-    starts += [([1, 1, 0], [0, 0, 1]), ([2, 0, 0], [1, 1, 1])]
-    return [(mechanism.pmf(here), mechanism.pmf(there)) for here, there in starts]
+    return neighbours(MECHANISMS[name](epsilon))
 
 
 @settings(max_examples=20)

@@ -2,7 +2,6 @@
 
 import random
 import tempfile
-import threading
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -25,7 +24,7 @@ from dpselect.errors import (
     RequestUnanswered,
 )
 from dpselect.ledger import Charge
-from tests.ledger.currencies import AMPLE, WHOLE, cost, every_currency
+from tests.ledger.currencies import AMPLE, WHOLE, at_once, cost, every_currency
 
 STEP = Fraction(1, ROUND)
 MECHANISMS = ["pure", "permute-and-flip", "exponential", "noisy-max"]
@@ -211,11 +210,7 @@ def test_threads_share_a_ledger_of_any_currency(path: Path, budget: str) -> None
         except BaseException as error:
             unexpected.append(error)
 
-    threads = [threading.Thread(target=spend) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*[spend] * 8)
     assert unexpected == []
     assert sorted(spent) == list(range(1, 25))
     assert ledger.remaining.limit.value == 0
