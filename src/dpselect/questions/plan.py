@@ -869,12 +869,15 @@ def _compared(planned: Plan, price: Mapping[str, Fraction], mechanism: str, vect
     rho = paid.get("rho")
     currency = currency_of(budget, rho)
     drawn = {name: _draw(asked, name, paid) for name in asked.mechanisms}
+    charges = {name: None if asked.is_free else each.charge(rho) for name, each in drawn.items()}
     spent = drawn[used].charge(rho)
     same = {"epsilon": spent.each * spent.count} if currency.rho is None else {"rho": spent.rho}
     at_same_cost = {name: asked.draw(Price(**same, mechanism=name)).mechanism for name in asked.mechanisms}
     rivals = {ExponentialMechanism.name, PermuteAndFlip.name} <= drawn.keys() and not asked.is_free
     bounds = asked.errors if rivals else None
-    equal, together = None, None
+    equal, together, found = None, None, {}
+    if vector is not None:
+        found = {name: _on_scores(each.mechanism, vector, planned.error) for name, each in drawn.items()}
     if bounds is not None:
         exponential, delta = drawn[ExponentialMechanism.name].mechanism, planned.delta
         equal = None if count == 1 else equal_cost(exponential, bounds)
@@ -882,15 +885,10 @@ def _compared(planned: Plan, price: Mapping[str, Fraction], mechanism: str, vect
     return replace(
         planned,
         drawn=drawn,
-        costs={
-            name: cost(None if asked.is_free else each.charge(rho), count, budget, currency)
-            for name, each in drawn.items()
-        },
+        costs={name: cost(each, count, budget, currency) for name, each in charges.items()},
         promises={name: asked.promise(each.mechanism) for name, each in drawn.items()},
         methods=_methods(asked, Price(**same, mechanism=mechanism), budget),
-        on_scores={}
-        if vector is None
-        else {name: _on_scores(each.mechanism, vector, planned.error) for name, each in drawn.items()},
+        on_scores=found,
         equal_cost=equal,
         equal_rounds=together,
         _same_cost={name: asked.promise(each) for name, each in at_same_cost.items()},
