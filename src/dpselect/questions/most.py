@@ -38,6 +38,7 @@ import math
 from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -407,12 +408,9 @@ class TopK(Mode):
         automatic = replace(self, method=AUTO).method_at(price, budget)
         found: dict[str, Draw] = {}
         for name in [automatic.name] if automatic.is_free else METHODS:
-            try:
+            with suppress(InvalidType, InvalidValue):
                 method = automatic if name == automatic.name else replace(self, method=name).method_at(price, budget)
-                draw = replace(self, taken=method).draw(price, budget)
-                found.setdefault(method.name, draw)
-            except (InvalidType, InvalidValue):
-                continue
+                found.setdefault(method.name, replace(self, taken=method).draw(price, budget))
         if self.taken is None or automatic.is_free:
             return found
         return {**found, self.taken.name: self.draw(price, budget)}

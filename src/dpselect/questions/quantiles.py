@@ -35,6 +35,7 @@ import datetime
 import math
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
@@ -504,10 +505,8 @@ def _written(value: Any, name: str) -> Any:
     if not isinstance(value, str):
         return _validate.exact(**{name: str(value) if isinstance(value, (float, np.floating)) else value})
     for reader in (rational_from_text, datetime.date.fromisoformat, datetime.datetime.fromisoformat, _duration):
-        try:
+        with suppress(NotExact, NotFinite, ValueError):
             return reader(value.strip())
-        except (NotExact, NotFinite, ValueError):
-            continue
     raise InvalidValue(
         f"{name}: {value[:40]!r} is neither a number nor a date: write for example 12, 0.5 or 2026-01-31"
     )
