@@ -114,14 +114,10 @@ class Mode(OfTable):
         is_required=False,
     )
     rule: str | None = None
-    other: Any = option(
-        Option(("--other",), "TEXT", "A further candidate, for people with a value that is not listed."),
-        forms=(ASKING,),
-        default=None,
-        table=True,
-        repr=False,
-    )
-    max_values: int | None = option(MAX_VALUES, default=None, table=True, repr=False)
+    other: Any = Option(
+        ("--other",), "TEXT", "A further candidate, for people with a value that is not listed."
+    ).as_field(forms=(ASKING,), default=None, table=True, repr=False)
+    max_values: int | None = MAX_VALUES.as_field(default=None, table=True, repr=False)
     among: Any = field(default=None, repr=False, metadata=OF_TABLE)  # the list or the domain
     # How it is chosen, once that is settled.
     taken: Method | None = field(default=None, repr=False, compare=False, metadata=OF_TABLE)
@@ -341,36 +337,27 @@ class TopK(Mode):
     name: ClassVar[str] = "top_k"
     returns_one: ClassVar[bool] = False
     limits_listed: ClassVar[bool] = True
-    k: int | tuple[int, int] = option(
-        Option(
-            ("-k",),
-            "K|LO:HI",
-            "How many candidates to return, or an interval in which to find a clear cut.",
-            sizes,
-            page=Field("How many, k", example="3"),
-            planned={"metavar": "K", "help": "How many candidates to return; LO:HI for the margin."},
-        )
-    )
-    method: Annotated[str, {"enum": [AUTO, *METHODS]}] = option(
-        Option(
-            ("--method",),
-            "M",
-            f"One of {', '.join(METHODS)}. auto: by K, --max-values, --ordered and the kind of budget.",
-        ),
-        default=AUTO,
-    )
-    max_values: int | None = option(
-        replace(
-            MAX_VALUES,
-            help="For how many candidates a person counts: N of theirs, at random. set and noisy-counts need it.",
-            page=Field("Values per person", example="1", empty="any number"),
-        ),
-        default=None,
-    )
-    ordered: bool = option(
-        Option(("--ordered",), "", "Print the best first. This needs more noise.", page=Field("In order, best first")),
-        default=False,
-    )
+    k: int | tuple[int, int] = Option(
+        ("-k",),
+        "K|LO:HI",
+        "How many candidates to return, or an interval in which to find a clear cut.",
+        sizes,
+        page=Field("How many, k", example="3"),
+        planned={"metavar": "K", "help": "How many candidates to return; LO:HI for the margin."},
+    ).as_field()
+    method: Annotated[str, {"enum": [AUTO, *METHODS]}] = Option(
+        ("--method",),
+        "M",
+        f"One of {', '.join(METHODS)}. auto: by K, --max-values, --ordered and the kind of budget.",
+    ).as_field(default=AUTO)
+    max_values: int | None = replace(
+        MAX_VALUES,
+        help="For how many candidates a person counts: N of theirs, at random. set and noisy-counts need it.",
+        page=Field("Values per person", example="1", empty="any number"),
+    ).as_field(default=None)
+    ordered: bool = Option(
+        ("--ordered",), "", "Print the best first. This needs more noise.", page=Field("In order, best first")
+    ).as_field(default=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -629,10 +616,9 @@ class Values(Unlisted):
     name: ClassVar[str] = "values"
     priced: ClassVar[tuple[str, ...]] = ("delta",)
     coins: ClassVar[str] = "coins"
-    max_values: int = option(
-        replace(MAX_VALUES, planned={"metavar": "M", "help": "For how many values one person counts at most."}),
-        default=1,
-    )
+    max_values: int = replace(
+        MAX_VALUES, planned={"metavar": "M", "help": "For how many values one person counts at most."}
+    ).as_field(default=1)
 
     @classmethod
     def about(cls, table: Asked, column: Any, price: Price, *, max_values: Any = 1, **stated: Any) -> OfTable:

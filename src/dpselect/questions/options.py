@@ -150,6 +150,10 @@ class Option:
         """Return the option as a form has it: where a table is asked, or where it is planned."""
         return self if form == ASKING else replace(self, planned={}, **self.planned)
 
+    def as_field(self, **settings: Any) -> Any:
+        """Return a field of a record that users state by this option alone. See `option`."""
+        return option(self, **settings)
+
     @property
     def is_flag(self) -> bool:
         """Whether it takes no value."""

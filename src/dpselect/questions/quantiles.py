@@ -61,7 +61,7 @@ from dpselect.mechanisms.parameters import (
 )
 from dpselect.mechanisms.several import SelectsSeveral, selecting_sets
 from dpselect.questions.methods import Draw
-from dpselect.questions.options import ASKING, HIDDEN, Field, Option, as_it_is, end, listed_levels, option, whole
+from dpselect.questions.options import ASKING, HIDDEN, Field, Option, as_it_is, end, listed_levels, whole
 from dpselect.questions.question import OF_TABLE, Asked, EndOfRange, Exact, OfTable, many, plain
 from dpselect.questions.rows import Engine, Individuals, Places, quantile_score_runs
 from dpselect.questions.splitting import SUB_PLACES, split_quantiles
@@ -104,79 +104,58 @@ class OverRange(OfTable):
     """What one quantile and several share: the candidates, and with how many rows a person counts."""
 
     is_of_numbers: ClassVar[bool] = True
-    lower: EndOfRange = option(
-        Option(
-            ("--lower",),
-            "A",
-            "Smallest candidate: a number, date or timestamp. Default: that of the type.",
-            end,
-            page=Field("From", example="0"),
-            planned={
-                "help": "Smallest candidate: a number, date or timestamp. Default: 2^64 candidates.",
-                "read": as_it_is,
-            },
-        ),
-        default=None,
-    )
-    upper: EndOfRange = option(
-        Option(
-            ("--upper",),
-            "B",
-            "Largest candidate. Default: that of the type.",
-            end,
-            page=Field("to", example="100"),
-            planned={"help": "Largest candidate.", "read": as_it_is},
-        ),
-        default=None,
-    )
-    step: Exact = option(
-        Option(
-            ("--step",),
-            "S",
-            "Step between candidates (days for dates, seconds for timestamps). Default: 1, or without --lower or"
-            " --upper as fine as the type. For CSV, 1 reads whole numbers and 0.01 two digits after the point.",
-            end,
-            page=Field("in steps of", "The range must be public. It is not taken from the data.", "1"),
-            planned={
-                "help": "Step between candidates (days for dates, seconds for timestamps). Default: 1.",
-                "read": as_it_is,
-            },
-        ),
-        default=None,
-    )
-    range: Annotated[str, {"enum": [FULL, LOG]}] = option(
-        Option(
-            ("--range",),
-            "full|log",
-            "log: values rounded to two digits, for few people or an unknown scale.",
-            page=HIDDEN,
-            planned={"metavar": "R", "help": "full, or log for about 5,000 candidates of two digits."},
-        ),
-        default=FULL,
-    )
+    lower: EndOfRange = Option(
+        ("--lower",),
+        "A",
+        "Smallest candidate: a number, date or timestamp. Default: that of the type.",
+        end,
+        page=Field("From", example="0"),
+        planned={
+            "help": "Smallest candidate: a number, date or timestamp. Default: 2^64 candidates.",
+            "read": as_it_is,
+        },
+    ).as_field(default=None)
+    upper: EndOfRange = Option(
+        ("--upper",),
+        "B",
+        "Largest candidate. Default: that of the type.",
+        end,
+        page=Field("to", example="100"),
+        planned={"help": "Largest candidate.", "read": as_it_is},
+    ).as_field(default=None)
+    step: Exact = Option(
+        ("--step",),
+        "S",
+        "Step between candidates (days for dates, seconds for timestamps). Default: 1, or without --lower or"
+        " --upper as fine as the type. For CSV, 1 reads whole numbers and 0.01 two digits after the point.",
+        end,
+        page=Field("in steps of", "The range must be public. It is not taken from the data.", "1"),
+        planned={
+            "help": "Step between candidates (days for dates, seconds for timestamps). Default: 1.",
+            "read": as_it_is,
+        },
+    ).as_field(default=None)
+    range: Annotated[str, {"enum": [FULL, LOG]}] = Option(
+        ("--range",),
+        "full|log",
+        "log: values rounded to two digits, for few people or an unknown scale.",
+        page=HIDDEN,
+        planned={"metavar": "R", "help": "full, or log for about 5,000 candidates of two digits."},
+    ).as_field(default=FULL)
     candidates: int | None = None
-    per_person: str = option(
-        Option(
-            ("--per-person",),
-            "median|rows",
-            "A person counts once, at the median of their rows; or with up to --max-rows rows, chosen at random.",
-        ),
-        forms=(ASKING,),
-        default=MEDIAN,
-        table=True,
-        repr=False,
-    )
-    max_rows: int | None = option(
-        Option(
-            ("--max-rows",),
-            "M",
-            "With how many rows a person counts, for --per-person rows.",
-            whole,
-            page=HIDDEN,
-            planned={"help": "A person counts with at most M rows. Default: once, at their median."},
-        ),
-        default=None,
-    )
+    per_person: str = Option(
+        ("--per-person",),
+        "median|rows",
+        "A person counts once, at the median of their rows; or with up to --max-rows rows, chosen at random.",
+    ).as_field(forms=(ASKING,), default=MEDIAN, table=True, repr=False)
+    max_rows: int | None = Option(
+        ("--max-rows",),
+        "M",
+        "With how many rows a person counts, for --per-person rows.",
+        whole,
+        page=HIDDEN,
+        planned={"help": "A person counts with at most M rows. Default: once, at their median."},
+    ).as_field(default=None)
     # The levels, in the order of the answer.
     asked: tuple[Fraction, ...] = field(init=False, repr=False, compare=False, metadata=OF_TABLE)
     grid: Any = field(default=None, repr=False, metadata=OF_TABLE)  # the candidates
@@ -460,7 +439,7 @@ class Quantile(OverRange):
     name: ClassVar[str] = "quantile"
     has_range: ClassVar[bool] = True
     returns_one: ClassVar[bool] = True
-    level: Number = option(Option(("--level", "-q"), "Q", "Share of people below it, such as 0.9 or 1/3."))
+    level: Number = Option(("--level", "-q"), "Q", "Share of people below it, such as 0.9 or 1/3.").as_field()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -478,16 +457,14 @@ class Quantiles(OverRange):
     name: ClassVar[str] = "quantiles"
     has_plot: ClassVar[bool] = True
     is_split: ClassVar[bool] = True
-    levels: Annotated[Any, _LEVELS] = option(
-        Option(
-            ("--levels",),
-            "LIST",
-            "Shares such as 0.1,0.5,0.9, or quartiles, deciles or percentiles.",
-            listed_levels,
-            page=Field("Levels", "0.5 is the median. Several: 0.1, 0.5, 0.9, or quartiles or deciles.", "0.5"),
-            planned={"metavar": "LEVELS", "help": "0.1,0.5,0.9, or quartiles, deciles or percentiles."},
-        )
-    )
+    levels: Annotated[Any, _LEVELS] = Option(
+        ("--levels",),
+        "LIST",
+        "Shares such as 0.1,0.5,0.9, or quartiles, deciles or percentiles.",
+        listed_levels,
+        page=Field("Levels", "0.5 is the median. Several: 0.1, 0.5, 0.9, or quartiles or deciles.", "0.5"),
+        planned={"metavar": "LEVELS", "help": "0.1,0.5,0.9, or quartiles, deciles or percentiles."},
+    ).as_field()
 
     def __post_init__(self) -> None:
         super().__post_init__()
