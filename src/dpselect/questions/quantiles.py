@@ -159,9 +159,8 @@ class OverRange(OfTable):
     # The levels, in the order of the answer.
     asked: tuple[Fraction, ...] = field(init=False, repr=False, compare=False, metadata=OF_TABLE)
     grid: Any = field(default=None, repr=False, metadata=OF_TABLE)  # the candidates
-    stands_for: str | None = field(
-        default=None, repr=False, metadata=OF_TABLE
-    )  # the minimum or the maximum, of which it is an estimate
+    # The minimum or the maximum, of which it is an estimate.
+    stands_for: str | None = field(default=None, repr=False, metadata=OF_TABLE)
 
     @classmethod
     def about(  # noqa: PLR0913 - the range, by keyword
@@ -278,11 +277,8 @@ class OverRange(OfTable):
             return f"among {number} of two digits (range log)"
         ends = [f"from {plain(self.lower)}"] if self.lower is not None else []
         ends += [f"to {plain(self.upper)}"] if self.upper is not None else []
-        ends += (
-            [f"in steps of {self.step if isinstance(self.step, datetime.timedelta) else plain(self.step)}"]
-            if self.step is not None
-            else []
-        )
+        step = self.step if isinstance(self.step, datetime.timedelta) else plain(self.step)
+        ends += [f"in steps of {step}"] if step is not None else []
         at_most = "" if self.lower is not None and self.upper is not None else "at most "
         shown = "2**64 candidates" if self.size == _MOST_IN_RANGE else number
         return f"{' '.join(ends) or 'over the whole range of the column'} ({at_most}{shown})"
