@@ -29,14 +29,15 @@ def read_levels(levels: Any) -> tuple[Fraction, ...]:
     >>> read_levels("quartiles") == read_levels(["0.25", 0.5, "3/4"])
     True
     """
+    if isinstance(levels, str) and levels in NAMED:
+        return NAMED[levels]
+    *others, last = (repr(name) for name in NAMED)
+    forms = f"levels must be a list of numbers such as [0.1, 0.5, 0.9], or {', '.join(others)} or {last}, got"
     if isinstance(levels, str):
-        return _named_levels(levels)
+        raise InvalidValue(f"{forms} {levels[:40]!r}")
     listed = _elements(levels)
     if isinstance(listed, (bytes, bytearray)) or not isinstance(listed, Sequence):
-        raise InvalidType(
-            f"levels must be a list of numbers such as [0.1, 0.5, 0.9], or {_names()}, got {type(levels).__name__}: for"
-            " one level use quantile"
-        )
+        raise InvalidType(f"{forms} {type(levels).__name__}: for one level use quantile")
     return _checked(tuple(_validate.level(level) for level in listed[: _MOST_LEVELS + 1]))
 
 
@@ -46,19 +47,6 @@ def _elements(levels: Any) -> Any:
         return levels
     array = np.asarray(levels)
     return list(array) if array.ndim == 1 else None
-
-
-def _named_levels(name: str) -> tuple[Fraction, ...]:
-    if name not in NAMED:
-        raise InvalidValue(
-            f"levels must be a list of numbers such as [0.1, 0.5, 0.9], or {_names()}, got {name[:40]!r}"
-        )
-    return NAMED[name]
-
-
-def _names() -> str:
-    *others, last = (repr(name) for name in NAMED)
-    return f"{', '.join(others)} or {last}"
 
 
 def _checked(levels: tuple[Fraction, ...]) -> tuple[Fraction, ...]:

@@ -69,7 +69,8 @@ def rational(number: Any) -> Fraction:
     if isinstance(number, (Integral, np.bool_)):
         return _quotient(int(number), 1)
     if isinstance(number, Decimal):
-        return _rational_from_decimal(number)
+        _check_length(number)
+        return _of_decimal(number)
     if isinstance(number, (float, np.floating)):
         if not np.isfinite(number):
             raise NotFinite
@@ -90,7 +91,7 @@ def rational_from_text(text: str) -> Fraction:
     """The exact value of a decimal string such as "0.1", "1e-3" or of a quotient such as "1/3"."""
     quotient = _QUOTIENT.fullmatch(text.strip())
     if quotient is None:
-        return _rational_from_decimal(decimal_from_text(text))
+        return _of_decimal(decimal_from_text(text))
     numerator, denominator = (int(decimal_from_text(part)) for part in quotient.groups())
     if not denominator:
         raise NotExact
@@ -131,8 +132,7 @@ def number_from_text(text: str) -> int | Decimal:
     return int(number) if _IS_WHOLE.fullmatch(text.strip()) else number
 
 
-def _rational_from_decimal(number: Decimal) -> Fraction:
-    _check_length(number)
+def _of_decimal(number: Decimal) -> Fraction:
     return Fraction(number) if number else Fraction(0)  # a zero may be written as 0e999999999
 
 

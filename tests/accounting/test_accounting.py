@@ -22,6 +22,7 @@ from dpselect.accounting.totals import Approximate, Total, loss_epsilon, loss_of
 from dpselect.errors import InvalidType, InvalidValue, MissingExtra
 from dpselect.ledger import PURE, Charge
 from dpselect.mechanisms import MECHANISMS, MechanismBase
+from tests.behaviour.test_costs import hockey_stick, neighbours
 
 Floats = npt.NDArray[np.float64]
 NAMES = [*MECHANISMS, PURE]
@@ -35,11 +36,6 @@ def approximate(charges: Sequence[Charge], delta: float) -> float:
 
 
 # Profiles.
-
-
-def hockey_stick(p: Floats, q: Floats, loss: float) -> float:
-    """The largest Pr[S] - e^loss Pr'[S] over sets S of candidates."""
-    return float(np.maximum(p - math.exp(loss) * q, 0).sum())
 
 
 def moves(n: int, mechanism: MechanismBase, steps: int) -> list[tuple[float, ...]]:
@@ -221,10 +217,7 @@ def worst_pairs(name: str, epsilon: float) -> list[tuple[Floats, Floats]]:
     if name == PURE:
         heads = 1 / (1 + math.exp(-epsilon))
         return [(np.array([heads, 1 - heads]), np.array([1 - heads, heads]))]
-    mechanism = MECHANISMS[name](epsilon)
-    starts = [([x, 0], [x - 2, 0]) for x in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0)]
-    starts += [([1, 1, 0], [0, 0, 1]), ([2, 0, 0], [1, 1, 1])]
-    return [(mechanism.pmf(here), mechanism.pmf(there)) for here, there in starts]
+    return neighbours(MECHANISMS[name](epsilon))
 
 
 @settings(max_examples=20)
@@ -368,13 +361,3 @@ def test_the_ledger_imports_neither_dp_accounting_nor_scipy() -> None:
     program = "import sys, dpselect.ledger; print([m for m in sys.modules if m.startswith(('scipy', 'dp_acc'))])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
-
-
-@pytest.mark.parametrize(("mechanism", "exact"), [("permute-and-flip", False), ("exponential", True)])
-def test_groups_under_replace_are_not_composed_by_the_recursion_of_permute_and_flip(mechanism, exact):
-    asked = {"question": "mode", "group_by": "ward", "person": "p", "neighbours": "replace"}
-    grouped = total([Charge(asked, "0.1", mechanism)] * 50, 1e-6).approximate
-    alone = total([Charge({**asked, "neighbours": "add-remove"}, "0.1", mechanism)] * 50, 1e-6).approximate
-    assert alone.method == "recursion"
-    assert (grouped == alone) is exact
-    assert grouped.epsilon >= alone.epsilon

@@ -87,12 +87,6 @@ def test_a_budget_pays_for_as_many_questions_as_planned(question, budget, tmp_pa
         ask("city", **price)
 
 
-def test_a_pure_budget_has_no_delta():
-    planned = plan_found("values", epsilon="0.1", delta="1e-9", budget=1)
-    assert planned.allowed == 0
-    assert "The budget does not allow it: a release with a delta has no pure epsilon" in planned.sentences[-1]
-
-
 def test_what_no_limit_costs():
     """Any number of values for each person is as expensive as 10,000 of them."""
     planned = plan_found("mode", epsilon=1, delta="1e-9")

@@ -159,11 +159,3 @@ def test_a_list_of_one_level_is_one_quantile(level, max_rows, groups, neighbours
     price = Price("0.5")
     assert listed.draw(price) == alone.draw(price)
     assert listed.accuracy(listed.draw(price)) == alone.accuracy(alone.draw(price))
-
-
-def test_quantiles_in_words():
-    pair = Quantiles(levels=["0.25", "0.75"], lower=0, upper=9)
-    assert pair.shares == "2 levels are found in 2 depths, and each depth gets 1/2 of the price."
-    grouped = Quantiles(levels="quartiles", lower=0, upper=9, groups=4, max_groups=2)
-    assert grouped.shares.startswith("3 levels are found in 2 depths in each of 2 groups, and each depth gets 1/4")
-    assert [Quantile(level=level).what for level in ("1/2", "1/3")] == ["median", "1/3 quantile"]

@@ -25,6 +25,7 @@ from dpselect.top_k import seeded, simulated_answers
 from tests import reference
 from tests.simulated_top_k import noisy_counts, one_shot, peeling
 from tests.statistical.goodness import THRESHOLD, assert_fits, assert_rejected
+from tests.top_k.exact import margin, total
 
 PMF = {PermuteAndFlip: reference.permute_and_flip_pmf, ExponentialMechanism: reference.exponential_pmf}
 JUST = 1 + 1e-9
@@ -54,14 +55,6 @@ def mean_short(*asked):
 
 def short(counts, chosen):
     return (sum(sorted(counts, reverse=True)[: len(chosen)]) - sum(counts[i] for i in chosen)) / len(chosen)
-
-
-def total(counts, chosen):
-    return sum(counts[i] for i in chosen)
-
-
-def margin(counts, chosen):
-    return min(counts[i] for i in chosen) - max(c for i, c in enumerate(counts) if i not in chosen)
 
 
 def assert_tail(found, place, tail):

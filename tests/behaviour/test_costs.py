@@ -116,6 +116,8 @@ def test_halves_of_permute_and_flip_are_not_one_selection():
     assert whole.method == "recursion"
     assert parts.method != "recursion"
     assert parts.epsilon > whole.epsilon
+    added = Charge({**moving(group_by="g"), "neighbours": "add-remove"}, "0.5", "permute-and-flip", count=20)
+    assert total([added], 1e-6).approximate == whole
     for name in ("exponential", "noisy-max"):
         both = [total([Charge(what, "0.5", name, count=20)], 1e-6) for what in (moving(), moving(group_by="g"))]
         assert both[0] == both[1]

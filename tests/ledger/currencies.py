@@ -1,5 +1,6 @@
 """Budgets in every currency, so that what a ledger promises is tested in all of them."""
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -30,3 +31,18 @@ def cost(budget: str | Budget, times: int, charge: Charge = TENTH) -> Budget:
     for _ in range(times):
         spent = spent.plus(known.amount(known.recorded(charge)))
     return known.of(spent)
+
+
+def at_once(*works: Callable[[], None]) -> None:
+    """Do all of these works, each in a thread of its own, which starts when all are there."""
+    start = threading.Barrier(len(works))
+
+    def run(work: Callable[[], None]) -> None:
+        start.wait()
+        work()
+
+    threads = [threading.Thread(target=run, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()

@@ -18,12 +18,8 @@ from dpselect.accounting.budget import as_budget
 from dpselect.ledger import Charge, file
 from dpselect.ledger.file import transaction
 from tests.ledger.currencies import every_currency
+from tests.ledger.test_ledger import JSON
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
-    max_leaves=5,
-)
 QUESTIONS = st.text(max_size=9) | st.dictionaries(st.text(max_size=5), JSON, max_size=3)
 EPSILONS = st.sampled_from(["0.1", "1/3", "1/7", 0.1, Fraction(1, 1009), Fraction(1, 10**60), "1/400", "2"])
 MECHANISMS = st.sampled_from(["pure", "permute-and-flip", "exponential", "noisy-max"])

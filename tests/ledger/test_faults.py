@@ -21,6 +21,7 @@ from dpselect.errors import BudgetMismatch, LedgerError
 from dpselect.ledger import file
 from tests.ledger.currencies import AMPLE, cost, every_currency
 from tests.ledger.test_processes import work
+from tests.ledger.test_tampering import tamper
 
 NOTHING = "nothing is released without a working ledger"
 
@@ -40,13 +41,6 @@ def refuses(
     for given in (None, budget):
         with pytest.raises(error, match=match):
             Ledger(path, budget=given).spend("0.1", "question")
-
-
-def sql(path: Path, *statements: str) -> None:
-    with closing(sqlite3.connect(path)) as connection:
-        for statement in statements:
-            connection.execute(statement)
-        connection.commit()
 
 
 def test_a_directory_in_its_place(path: Path) -> None:
@@ -102,7 +96,7 @@ def test_an_empty_file_is_a_ledger_that_lost_its_content(path: Path) -> None:
 
 
 def test_the_database_of_another_program(path: Path) -> None:
-    sql(path, "CREATE TABLE entries (id INTEGER PRIMARY KEY)")
+    tamper(path, "CREATE TABLE entries (id INTEGER PRIMARY KEY)")
     refuses(path, LedgerError, "belongs to another program")
 
 
@@ -110,14 +104,14 @@ def test_the_database_of_another_program(path: Path) -> None:
 @every_currency()
 def test_another_format(path: Path, version: int, budget: str) -> None:
     fill(path, 2, budget)
-    sql(path, f"PRAGMA user_version = {version}")
+    tamper(path, f"PRAGMA user_version = {version}")
     refuses(path, LedgerError, f"it has format {version}, not 1: use the dpselect that wrote it")
 
 
 @every_currency()
 def test_a_format_that_changed_under_an_open_ledger(path: Path, budget: str) -> None:
     ledger = fill(path, 2, budget)
-    sql(path, "PRAGMA user_version = 2")
+    tamper(path, "PRAGMA user_version = 2")
     with pytest.raises(LedgerError, match="it has format 2"):
         ledger.spend("0.1", "question")
 

@@ -2,7 +2,6 @@
 
 import random
 import tempfile
-import threading
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpselect import Ledger, LedgerCorrupt, PrivacyUnit, approximate, pure, zcdp
+from dpselect import Ledger, approximate, pure, zcdp
 from dpselect.accounting.budget import Budget, as_budget
 from dpselect.accounting.charge import ROUND
 from dpselect.accounting.totals import total
@@ -23,10 +22,9 @@ from dpselect.errors import (
     InvalidValue,
     RequestConflict,
     RequestUnanswered,
-    UnitMismatch,
 )
 from dpselect.ledger import Charge
-from tests.ledger.currencies import AMPLE, WHOLE, cost, every_currency
+from tests.ledger.currencies import AMPLE, WHOLE, at_once, cost, every_currency
 
 STEP = Fraction(1, ROUND)
 MECHANISMS = ["pure", "permute-and-flip", "exponential", "noisy-max"]
@@ -212,11 +210,7 @@ def test_threads_share_a_ledger_of_any_currency(path: Path, budget: str) -> None
         except BaseException as error:
             unexpected.append(error)
 
-    threads = [threading.Thread(target=spend) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*[spend] * 8)
     assert unexpected == []
     assert sorted(spent) == list(range(1, 25))
     assert ledger.remaining.limit.value == 0
@@ -270,27 +264,6 @@ def test_a_request_with_another_rho_is_a_conflict(path: Path, budget: str) -> No
     odd = Charge("y", "0.1", "exponential", rho=Fraction(10, 1009))
     ledger.store_answer(ledger.charge(odd, request_id="odd").id, "flu")
     assert ledger.charge(odd, request_id="odd").answer == "flu"
-
-
-@every_currency()
-def test_receipts_units_and_copies_in_any_currency(path: Path, tmp_path: Path, budget: str) -> None:
-    ledger = Ledger(path, budget=budget)
-    unit = PrivacyUnit("patient").to_dict()
-    first = ledger.charge(Charge({"question": "mode", **unit}, "0.1"))
-    receipt = ledger.receipt(first)
-    assert Ledger(path).unit == PrivacyUnit("patient")
-    with pytest.raises(UnitMismatch):
-        ledger.charge(Charge({"question": "mode", "person": None, "neighbours": "replace"}, "0.1"))
-    copy = tmp_path / "copy.ledger"
-    copy.write_bytes(path.read_bytes())
-    ledger.spend("0.1", "later")
-    assert ledger.verify(receipt).id == 2
-    with pytest.raises(LedgerCorrupt, match="its end was cut off"):
-        Ledger(copy).verify(ledger.receipt())
-    assert Ledger(copy).spent == cost(budget, 1)
-    assert [entry.to_dict()["rho"] for entry in Ledger(path).entries()] == [
-        entry.to_dict()["rho"] for entry in ledger.entries()
-    ]
 
 
 @every_currency()

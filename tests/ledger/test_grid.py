@@ -97,16 +97,6 @@ def test_other_numbers_are_rounded_up_once(odd: Fraction) -> None:
     assert rounded.rounded_up() is rounded
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "times"), [("1/3", 3), ("1/150", 150), ("1/365", 365), ("1/7", 7), ("0.001", 1000)]
-)
-def test_equal_parts_use_up_a_budget(path: Path, epsilon: str, times: int) -> None:
-    ledger = Ledger(path, budget="1")
-    ledger.charge(Charge("all but one", epsilon, count=times - 1))
-    ledger.spend(epsilon, "the last")
-    assert ledger.remaining == 0
-
-
 @pytest.mark.parametrize("budget", [Fraction(1, 1009), Fraction(2, 7**900), Fraction(10**3999 + 1, 10**3999 - 1)])
 def test_the_parts_of_an_odd_budget_use_it_up(path: Path, budget: Fraction) -> None:
     ledger = Ledger(path, budget=budget)

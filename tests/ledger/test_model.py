@@ -129,7 +129,7 @@ class LedgerMachine(RuleBasedStateMachine):
         if self.model.answers.setdefault(id, answer) == answer:
             self.ledger.store_answer(id, answer)
         else:
-            with pytest.raises(RequestConflict):
+            with pytest.raises(RequestConflict, match=f"entry {id} already has a different answer"):
                 self.ledger.store_answer(id, answer)
 
     @rule()

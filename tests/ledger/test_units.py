@@ -3,8 +3,8 @@
 import os
 import sqlite3
 import stat
-import threading
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 from dpselect import Ledger, PrivacyUnit
 from dpselect.errors import BudgetMismatch, InvalidType, InvalidValue, LedgerError, UnitMismatch
 from dpselect.ledger import Charge
+from tests.ledger.currencies import at_once
 
 UNITS = [
     PrivacyUnit(person, neighbours) for person in (None, "patient", "visit") for neighbours in ("add-remove", "replace")
@@ -127,28 +128,17 @@ def test_a_budget_is_compared_before_the_unit(path: Path) -> None:
 def test_of_two_first_questions_one_binds(path: Path) -> None:
     """The check is a part of the charge, so that two threads cannot both be the first."""
     for number in range(10):
-        file = path.with_name(f"{number}.ledger")
-        ledger, outcomes = Ledger(file, budget=1), []
-        start = threading.Barrier(2)
+        ledger = Ledger(path.with_name(f"{number}.ledger"), budget=1)
+        outcomes: list[str] = []
 
-        def ask(
-            unit: PrivacyUnit,
-            ledger: Ledger = ledger,
-            outcomes: list[str] = outcomes,
-            start: threading.Barrier = start,
-        ) -> None:
-            start.wait()
+        def ask(unit: PrivacyUnit, ledger: Ledger = ledger, outcomes: list[str] = outcomes) -> None:
             try:
                 ledger.charge(charge_of(unit))
                 outcomes.append("charged")
             except UnitMismatch:
                 outcomes.append("refused")
 
-        threads = [threading.Thread(target=ask, args=(unit,)) for unit in (PATIENT, PrivacyUnit())]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        at_once(*(partial(ask, unit) for unit in (PATIENT, PrivacyUnit())))
         assert sorted(outcomes) == ["charged", "refused"]
         assert ledger.spent == Fraction(1, 10)
 

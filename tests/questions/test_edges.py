@@ -1,8 +1,9 @@
 """The edges of the records of questions: the smallest and the largest numbers of candidates, and defaults in words."""
 
+import pyarrow as pa
 import pytest
 
-from dpselect import analysis
+import dpselect
 from dpselect.accounting.budget import Price
 from dpselect.errors import InvalidValue
 from dpselect.questions import Quantile, TopK
@@ -35,10 +36,10 @@ def test_among_too_many_candidates_peeling_is_the_only_method():
         method_for(3, HUGE + 1, method="set", max_values=1, ordered=False, price=price, budget=None)
 
 
-@pytest.mark.parametrize(("epsilon", "words"), [("1", "one such question"), ("0.5", "2 such questions")])
-def test_how_many_questions_a_budget_pays_for_in_words(epsilon, words):
-    planned = analysis.plan(30, question="mode", epsilon=epsilon, budget=1)
-    assert any(f"pays for {words}" in sentence for sentence in planned.sentences)
+def test_a_question_by_its_name_has_the_defaults_of_the_method():
+    table = dpselect.open_table(pa.table({"x": ["a"] * 99, "n": [7] * 99}))
+    assert table.ask("values", "x", epsilon=1, delta=1e-6).value == ["a"]
+    assert table.ask("maximum", "n", lower=0, upper=9, epsilon=50).value == 7
 
 
 def test_a_row_has_one_value_and_a_person_as_many_as_are_allowed():

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import dpselect
 from tests.tables.looking import opened
 
 NOON = datetime.datetime(2024, 1, 1, 12, 30)
@@ -71,21 +70,3 @@ def test_an_answer_shows_what_is_public_and_the_choice():
     assert "731" not in repr(table) + repr(table.group_by("x", groups=["a"])) + repr(vars(answer))
     with pytest.raises(AttributeError):
         answer.value = "b"
-
-
-@pytest.mark.parametrize("k", [1, 2, 5])
-def test_the_guarantee_of_a_peeled_top_k_adds_up(k):
-    answer = opened({"x": [1]}).top_k("x", k, candidates=range(5), epsilon="0.3", method="peel")
-    each = dpselect.PermuteAndFlip(Fraction(3, 10 * k), monotonic=True).guarantee
-    assert answer.guarantee == each.times(k)
-    assert answer.guarantee.epsilon == answer.epsilon == Fraction(3, 10)
-    assert Fraction(answer.guarantee.zcdp) >= k * Fraction(each.zcdp)
-
-
-def test_the_guarantee_of_groups_counts_those_of_one_person():
-    table = opened({"x": [1], "g": [1], "who": [1]}, person="who")
-    each = dpselect.PermuteAndFlip(1)
-    one = table.group_by("g", groups=range(9)).median("x", lower=0, upper=9, epsilon=1)
-    assert one.guarantee == each.guarantee
-    three = table.group_by("g", groups=range(9), max_groups=3).median("x", lower=0, upper=9, epsilon=3)
-    assert three.guarantee == each.guarantee.times(3)

@@ -395,12 +395,10 @@ def _stored(text: Any, head: Any, seal: Any) -> Stored:
     # The answer in a stored text that belongs to the entry with this head.
     if seal != _seal(_text(head), _text(text)):
         raise Unreadable("has a stored answer that was changed")
-    try:
+    with suppress(ValueError, TypeError, RecursionError):
         stored = Stored(**json.loads(text))
         if compact_json(stored._asdict()) == text and isinstance(stored.answer, str):
             return stored
-    except (ValueError, TypeError, RecursionError):
-        pass
     raise Unreadable("has a stored answer that is unreadable")
 
 

@@ -288,8 +288,12 @@ class Method(ABC):
         drawn = self.checked(price.drawn_by(budget, self.rounds * groups, **claim))
         return Draw(drawn, drawn, self.parts * groups, method=self)
 
+    def suits(self, kind: type[MechanismBase]) -> bool:
+        """Return whether this mechanism can draw on every engine."""
+        return (kind.has_sets or not self.needs_sets) and (kind.has_runs or not self.needs_runs)
+
     def checked(self, mechanism: MechanismBase) -> MechanismBase:
-        """Return the mechanism, checked to be one that can draw."""
+        """Return the mechanism, checked to be one that can draw from scores."""
         if self.needs_sets and not mechanism.has_sets:
             raise InvalidType(
                 f"mechanism {mechanism.name} cannot draw with method {self.name}: use permute-and-flip or exponential"
@@ -572,6 +576,9 @@ class OneShot(_OneByOne):
         drawn = self.checked(kind(whole / self.rounds, **self.claim(monotonic).arguments()))
         return Draw(drawn, Share(self.name, whole, PURE_LOSS, drawn.claim), groups, method=self)
 
+    def suits(self, kind: type[MechanismBase]) -> bool:
+        return kind.has_one_shot and super().suits(kind)
+
     @property
     def parts(self) -> int:
         return 1
@@ -643,6 +650,14 @@ class Peel(_OneByOne):
     def inverted(self, task: Task, exponents: Floats) -> Floats | None:
         return super().inverted(task, exponents) if task.mechanism.has_sets else None
 
+    def meaning(self, average: str, usual: str, rare: str) -> str:
+        if self.leaves_out:
+            return super().meaning(average, usual, rare)
+        return (
+            f"On average, the i-th chosen value has at most {average} fewer people than the i-th most common one. In 95"
+            f" of 100 cases the difference is less than {usual}, in 99 of 100 less than {rare}."
+        )
+
     def _reason(self, currency: str) -> str:  # noqa: ARG002 - for methods whose reason is about zCDP
         if self.rounds == 1:
             return f"one candidate is {'chosen' if self.k == 1 else 'left out'}, so one selection is enough"
@@ -656,6 +671,9 @@ class NoisyCounts(Method):
     draws_of: ClassVar[str] = "counts"
     needs_limit: ClassVar[bool] = True
     mechanisms: ClassVar[tuple[str, ...]] = (AUTO, ReportNoisyMax.name)  # that may be asked for
+
+    def suits(self, kind: type[MechanismBase]) -> bool:
+        return kind is ReportNoisyMax
 
     def claim(self, monotonic: bool) -> Claim:
         return stated(score_range=self.values * (1 if monotonic else 2))

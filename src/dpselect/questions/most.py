@@ -38,11 +38,12 @@ import math
 from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import accumulate
-from typing import Annotated, Any, ClassVar, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, NamedTuple, Self, cast
 
 from dpselect import _validate
 from dpselect._numbers import LONGEST, first_true, shown
@@ -50,7 +51,6 @@ from dpselect.accounting.budget import AUTO, Budget, Price
 from dpselect.accounting.charge import EXPONENTIAL_FOUND, PARTITION_SELECTION
 from dpselect.analysis.measures import ErrorsOf
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import Claim, stated
 from dpselect.mechanisms.privacy import PURE_LOSS
@@ -66,6 +66,7 @@ from dpselect.selection.enclosure import log_bracket
 
 _HALF, _RARELY = Fraction(1, 2), Fraction(1, 20)
 _DIGITS = 40
+_UNIT = Price(1)  # where the method does not depend on the price
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,14 +114,10 @@ class Mode(OfTable):
         is_required=False,
     )
     rule: str | None = None
-    other: Any = option(
-        Option(("--other",), "TEXT", "A further candidate, for people with a value that is not listed."),
-        forms=(ASKING,),
-        default=None,
-        table=True,
-        repr=False,
-    )
-    max_values: int | None = option(MAX_VALUES, default=None, table=True, repr=False)
+    other: Any = Option(
+        ("--other",), "TEXT", "A further candidate, for people with a value that is not listed."
+    ).as_field(forms=(ASKING,), default=None, table=True, repr=False)
+    max_values: int | None = MAX_VALUES.as_field(default=None, table=True, repr=False)
     among: Any = field(default=None, repr=False, metadata=OF_TABLE)  # the list or the domain
     # How it is chosen, once that is settled.
     taken: Method | None = field(default=None, repr=False, compare=False, metadata=OF_TABLE)
@@ -166,8 +163,8 @@ class Mode(OfTable):
 
     @property
     def how(self) -> Method:
-        """How it is chosen: the mode is one selection."""
-        return self.taken or Peel(1, self.candidates, ordered=True)
+        """How it is chosen."""
+        return self.taken or self.method_at(_UNIT, None)
 
     @property
     def claim(self) -> Claim:
@@ -193,14 +190,15 @@ class Mode(OfTable):
         # No mechanism takes a longer run. This must be refused before the charge.
         if self.among is not None and self.candidates.bit_length() > LONGEST:
             raise InvalidValue(f"{self.rule} has too many values: give a smaller max_bytes, or an alphabet")
-        how = self.how if self.taken is not None else self.method_at(price, budget)
+        how = self.taken or self.method_at(price, budget)
         draw = how.draw(price, budget, self.max_groups, self.is_added)
         if how.needs_runs and self.column is not None:
             self.checked(draw.mechanism)
         return draw
 
     def method_at(self, price: Price, budget: Budget | None) -> Method:  # noqa: ARG002 - for the top k
-        return self.how
+        """Return how it is chosen at such a price: the mode is one selection."""
+        return Peel(1, self.candidates, ordered=True)
 
     @property
     def errors(self) -> ErrorsOf | None:
@@ -339,42 +337,32 @@ class TopK(Mode):
     name: ClassVar[str] = "top_k"
     returns_one: ClassVar[bool] = False
     limits_listed: ClassVar[bool] = True
-    k: int | tuple[int, int] = option(
-        Option(
-            ("-k",),
-            "K|LO:HI",
-            "How many candidates to return, or an interval in which to find a clear cut.",
-            sizes,
-            page=Field("How many, k", example="3"),
-            planned={"metavar": "K", "help": "How many candidates to return; LO:HI for the margin."},
-        )
-    )
-    method: Annotated[str, {"enum": [AUTO, *METHODS]}] = option(
-        Option(
-            ("--method",),
-            "M",
-            f"One of {', '.join(METHODS)}. auto: by K, --max-values, --ordered and the kind of budget.",
-            default=AUTO,
-        ),
-        default=AUTO,
-    )
-    max_values: int | None = option(
-        replace(
-            MAX_VALUES,
-            help="For how many candidates a person counts: N of theirs, at random. set and noisy-counts need it.",
-            page=Field("Values per person", example="1", empty="any number"),
-        ),
-        default=None,
-    )
-    ordered: bool = option(
-        Option(("--ordered",), "", "Print the best first. This needs more noise.", page=Field("In order, best first")),
-        default=False,
-    )
+    k: int | tuple[int, int] = Option(
+        ("-k",),
+        "K|LO:HI",
+        "How many candidates to return, or an interval in which to find a clear cut.",
+        sizes,
+        page=Field("How many, k", example="3"),
+        planned={"metavar": "K", "help": "How many candidates to return; LO:HI for the margin."},
+    ).as_field()
+    method: Annotated[str, {"enum": [AUTO, *METHODS]}] = Option(
+        ("--method",),
+        "M",
+        f"One of {', '.join(METHODS)}. auto: by K, --max-values, --ordered and the kind of budget.",
+    ).as_field(default=AUTO)
+    max_values: int | None = replace(
+        MAX_VALUES,
+        help="For how many candidates a person counts: N of theirs, at random. set and noisy-counts need it.",
+        page=Field("Values per person", example="1", empty="any number"),
+    ).as_field(default=None)
+    ordered: bool = Option(
+        ("--ordered",), "", "Print the best first. This needs more noise.", page=Field("In order, best first")
+    ).as_field(default=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.taken is None and self.among is None:
-            self.method_at(Price(1), None)  # checks all fields
+            self.method_at(_UNIT, None)  # checks all fields
             least, most = sizes_of(self.k, self.candidates)
             object.__setattr__(self, "k", most if isinstance(self.k, int) else (least, most))
 
@@ -385,22 +373,8 @@ class TopK(Mode):
         choices = {"method": self.method, "max_values": self.max_values, "ordered": self.ordered}
         return method_for(self.k, self.candidates, **choices, price=price, budget=budget)
 
-    @property
-    def how(self) -> Method:
-        return self.taken or self.method_at(Price(1), None)
-
-    @property
-    def mechanisms(self) -> tuple[str, ...]:
-        return tuple(name for name in MECHANISMS if self._can_draw(name))
-
-    def _can_draw(self, name: str) -> bool:
-        price, how = Price(1, None, name), self.how
-        try:
-            asked = how if how.is_free else replace(self, method=how.name).method_at(price, None)
-            drawn = self.draw(price).mechanism
-        except (InvalidType, InvalidValue):
-            return False
-        return asked.name == how.name and (drawn.has_runs or not how.needs_runs)
+    def suits(self, kind: type[MechanismBase]) -> bool:
+        return self.how.suits(kind)
 
     def used(self, price: Price, budget: Budget | None) -> str:
         return str(self.how.draw(price, budget, self.max_groups, self.is_added).mechanism.name)
@@ -421,12 +395,9 @@ class TopK(Mode):
         automatic = replace(self, method=AUTO).method_at(price, budget)
         found: dict[str, Draw] = {}
         for name in [automatic.name] if automatic.is_free else METHODS:
-            try:
+            with suppress(InvalidType, InvalidValue):
                 method = automatic if name == automatic.name else replace(self, method=name).method_at(price, budget)
-                draw = replace(self, taken=method).draw(price, budget)
-                found.setdefault(method.name, draw)
-            except (InvalidType, InvalidValue):
-                continue
+                found.setdefault(method.name, replace(self, taken=method).draw(price, budget))
         if self.taken is None or automatic.is_free:
             return found
         return {**found, self.taken.name: self.draw(price, budget)}
@@ -454,12 +425,7 @@ class TopK(Mode):
         return self.with_groups(divided(self.draws, self.how.draws_of))
 
     def meaning(self, average: str, usual: str, rare: str) -> str:
-        if self.how.selections is None:
-            return self.how.meaning(average, usual, rare)
-        return (
-            f"On average, the i-th chosen value has at most {average} fewer people than the i-th most common one. In 95"
-            f" of 100 cases the difference is less than {usual}, in 99 of 100 less than {rare}."
-        )
+        return self.how.meaning(average, usual, rare)
 
     def entry(self) -> dict[str, Any]:
         return {**super().entry(), **self.how.parameters()}
@@ -597,7 +563,7 @@ class UnlistedTopK(Unlisted):
         return Draw(drawn, part, count, delta, threshold=above)
 
     def people(self, draw: Draw) -> People:
-        nothing, mechanism, delta = _above(draw), draw.mechanism, draw.delta / draw.count
+        nothing, mechanism, delta = cast("Threshold", draw.threshold), draw.mechanism, draw.delta / draw.count
         half, usual = (_people_above(nothing, mechanism, delta, rarely) for rarely in (_HALF, _RARELY))
         return People(half, usual, nothing=nothing.people)
 
@@ -616,7 +582,7 @@ class UnlistedTopK(Unlisted):
         return f"{what} that most {individuals.noun} have, if enough have {it}{counts}{individuals.in_each_group}"
 
     def answer(self, engine: Engine, individuals: Individuals, draw: Draw) -> Any:
-        above = _above(draw)
+        above = cast("Threshold", draw.threshold)
 
         def choose() -> list[list[Any]]:
             with engine.tally(self.column, None, individuals, self.max_values) as tally:
@@ -650,10 +616,9 @@ class Values(Unlisted):
     name: ClassVar[str] = "values"
     priced: ClassVar[tuple[str, ...]] = ("delta",)
     coins: ClassVar[str] = "coins"
-    max_values: int = option(
-        replace(MAX_VALUES, planned={"metavar": "M", "help": "For how many values one person counts at most."}),
-        default=1,
-    )
+    max_values: int = replace(
+        MAX_VALUES, planned={"metavar": "M", "help": "For how many values one person counts at most."}
+    ).as_field(default=1)
 
     @classmethod
     def about(cls, table: Asked, column: Any, price: Price, *, max_values: Any = 1, **stated: Any) -> OfTable:
@@ -701,12 +666,6 @@ class Values(Unlisted):
                 return tally.found(draw.mechanism)
 
         return individuals.by_group(counted(find))
-
-
-def _above(draw: Draw) -> Threshold:
-    if draw.threshold is None:
-        raise LookupError("unlisted values are chosen above a threshold")
-    return draw.threshold
 
 
 def _people_above(nothing: Threshold, mechanism: MechanismBase, delta: Fraction, rarely: Fraction) -> int:

@@ -150,6 +150,10 @@ class Option:
         """Return the option as a form has it: where a table is asked, or where it is planned."""
         return self if form == ASKING else replace(self, planned={}, **self.planned)
 
+    def as_field(self, **settings: Any) -> Any:
+        """Return a field of a record that users state by this option alone. See `option`."""
+        return option(self, **settings)
+
     @property
     def is_flag(self) -> bool:
         """Whether it takes no value."""
@@ -269,7 +273,7 @@ class Named:
             replace(
                 each,
                 name=own.name,
-                default=self.defaults.get(own.name, each.default),
+                default=self.defaults.get(own.name, _text_of(own.default)),
                 is_required=own.metadata["is_required"] and own.default is MISSING and own.name not in self.defaults,
             )
             for own in fields(self.record)
@@ -278,6 +282,11 @@ class Named:
         ]
         priced = [replace(_PRICED[name].of(form), name=name) for name in self.record.priced]
         return [*sorted(found, key=lambda each: (each.is_shared, not each.is_required)), *priced]
+
+
+def _text_of(default: Any) -> str | None:
+    # A flag that is not given is false, and anything else may be left out.
+    return str(default) if isinstance(default, (int, str)) and not isinstance(default, bool) else None
 
 
 _ALL = [
@@ -375,7 +384,6 @@ _ALL = [
 
         Example: dpselect plan values --rho 0.05 --delta 1e-9 --max-values 3 --budget zcdp:0.5,1e-8
         """,
-        defaults={"max_values": "1"},
         title=None,
     ),
     Named(

@@ -11,11 +11,11 @@ mechanism composes better. So the two are compared at the same rho of zCDP, and 
 error and at the same total. The totals are those of the best known accounting, for epsilons that are fixed in advance.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property, partial
-from typing import Any, TypeVar, cast
+from functools import cached_property
+from typing import Any, NamedTuple, cast
 
 from dpselect import _show, _validate
 from dpselect._numbers import exact_text, first_true, last_true, shortest_text, shown
@@ -28,6 +28,7 @@ from dpselect.analysis.measures import (
     ErrorsOf,
     Promise,
     epsilon_for,
+    epsilon_for_average,
     error_quantile,
     expected_error,
     promised_by,
@@ -88,8 +89,10 @@ def currency_of(budget: Budget | None, rho: Fraction | None) -> Budget:
     return pure(1) if rho is None else zcdp(1)
 
 
-def cost(charge: Charge, questions: int, budget: Budget | None, currency: Budget) -> Cost:
-    """What this many charges cost, and how many of them the budget pays for."""
+def cost(charge: Charge | None, questions: int, budget: Budget | None, currency: Budget) -> Cost:
+    """What this many charges cost, and how many of them the budget pays for; None costs nothing."""
+    if charge is None:
+        return Cost(None, currency.of(Amount()), currency.of(Amount()), None, None)
     allowed, refusal = paid_for(budget, charge)
     # A charge that is refused is never recorded, and a cap would hide what it costs.
     amount = currency.amount(charge if refusal else currency.recorded(charge))
@@ -143,39 +146,24 @@ _ROUNDINGS = Fraction(1, 10**12)
 _PRECISION = 1e-5
 
 
-@dataclass(frozen=True)
-class EqualCost:
-    """The two mechanisms at epsilons with the same zCDP rho: equal costs for any number of selections."""
-
-    rho: float
-    exponential: Promise
-    permute_and_flip: Promise
-
-    @property
-    def better(self) -> Promise:
-        """The one with the smaller expected error in the worst case."""
-        return min(self.permute_and_flip, self.exponential, key=lambda promised: promised.average)
-
-
-def equal_cost(exponential: MechanismBase, errors_of: ErrorsOf) -> EqualCost:
-    """Permute-and-flip at the largest epsilon that costs no more zCDP than this exponential mechanism."""
+def equal_cost(exponential: MechanismBase, errors_of: ErrorsOf) -> dict[str, Promise]:
+    """Permute-and-flip at the largest epsilon that costs no more zCDP than this exponential mechanism, and that."""
+    # Equal costs in zCDP are equal for any number of selections.
     rho = exponential.guarantee.zcdp
     beyond = first_true(lambda epsilon: PermuteAndFlip.loss.zcdp(Fraction(epsilon)) > rho, 1.0)
     affordable = Fraction(beyond) * (1 - _ROUNDINGS)
     other = PermuteAndFlip(affordable, **exponential.claim.arguments())
-    return EqualCost(rho, promised_by(exponential, errors_of), promised_by(other, errors_of))
+    return {each.name: promised_by(each, errors_of) for each in (other, exponential)}
 
 
-@dataclass(frozen=True)
-class Rounds:
+class Rounds(NamedTuple):
     """Selections by one mechanism: the bounds of each, and their total cost."""
 
     each: Promise
     total: Approximate
 
 
-@dataclass(frozen=True)
-class EqualRounds:
+class EqualRounds(NamedTuple):
     """The exponential mechanism, and permute-and-flip at the same error and at the same (epsilon, delta)."""
 
     exponential: Rounds
@@ -192,9 +180,8 @@ def equal_rounds(exponential: MechanismBase, errors_of: ErrorsOf, count: int, de
     """Compare `count` selections."""
 
     def rounds(mechanism: MechanismBase) -> Rounds:
-        return Rounds(
-            promised_by(mechanism, errors_of), approximate({(mechanism.name, mechanism.epsilon): count}, delta)
-        )
+        total = approximate({(mechanism.name, mechanism.epsilon): count}, delta)
+        return Rounds(promised_by(mechanism, errors_of), total)
 
     def flip(epsilon: Fraction) -> PermuteAndFlip:
         return PermuteAndFlip(epsilon, **exponential.claim.arguments())
@@ -273,7 +260,7 @@ class Plan:
         promises: the bounds of one selection by each mechanism, in units of the scores.
         costs: what each mechanism costs.
         on_scores: the exact results of each mechanism on the given scores.
-        equal_cost: the comparison at equal zCDP, for more than one question.
+        equal_cost: the bounds of both mechanisms at equal zCDP, for more than one question.
         equal_rounds: the comparison under (epsilon, delta), if a delta was given.
 
     >>> from dpselect import analysis
@@ -295,7 +282,7 @@ class Plan:
     promises: Mapping[str, Promise] = field(default_factory=dict)
     methods: Mapping[str, PlannedMethod] = field(default_factory=dict)
     on_scores: Mapping[str, OnScores] = field(default_factory=dict)
-    equal_cost: EqualCost | None = None
+    equal_cost: Mapping[str, Promise] | None = None
     equal_rounds: EqualRounds | None = None
     _same_cost: Mapping[str, Promise] = field(default_factory=dict)  # the bounds at the cost of `used`
     _pure: Promise | None = None  # for an (epsilon, delta) budget, the bounds for a pure budget of the same epsilon
@@ -358,8 +345,7 @@ class Plan:
     @property
     def better(self) -> str:
         """The mechanism with the smallest average error in the worst case, all at the cost of `used`."""
-        best = min(self._same_cost.values(), key=lambda promised: promised.average, default=None)
-        return self.used if best is None else best.mechanism.name
+        return _better(self._same_cost) if self._same_cost else self.used
 
     @property
     def people_needed(self) -> int | None:
@@ -530,12 +516,13 @@ class Plan:
             return {}
         return {"method_taken": self.method, "methods": [asdict(each) for each in self.methods.values()]}
 
-    def _at_equal_cost(self, equal: EqualCost) -> dict[str, Any]:
+    def _at_equal_cost(self, equal: Mapping[str, Promise]) -> dict[str, Any]:
+        rho = equal[ExponentialMechanism.name].mechanism.guarantee.zcdp
         return {
             "pure": PermuteAndFlip.name,
-            "zcdp": equal.better.mechanism.name,
-            "at_total_zcdp": equal.rho * self.question.draws * self.questions,
-            **{one.mechanism.name: self._one(one) for one in (equal.exponential, equal.permute_and_flip)},
+            "zcdp": _better(equal),
+            "at_total_zcdp": rho * self.question.draws * self.questions,
+            **{name: self._one(equal[name]) for name in (ExponentialMechanism.name, PermuteAndFlip.name)},
         }
 
     def _approximate(self, compared: EqualRounds) -> dict[str, Any]:
@@ -557,6 +544,10 @@ class Plan:
     def _on_scores(self, name: str) -> dict[str, Any]:
         found, keys = self.on_scores[name], ("epsilon",) if self.error is not None else ("expected_error", "error_95")
         return {"mechanism": name, **{key: getattr(found, key) for key in keys}}
+
+
+def _better(promises: Mapping[str, Promise]) -> str:
+    return min(promises, key=lambda name: promises[name].average)
 
 
 def _exact(number: Fraction | float | None) -> str | None:
@@ -585,6 +576,10 @@ class FoundPlan(Plan):
         budget: the budget that pays, if it was given.
         questions: the number of questions that share the budget.
         used: the name of what draws.
+        half: how many people have a value that is found with probability 1/2.
+        usual: how many people have a value that is found in 95 of 100 cases.
+        surely: how many people have a value that is always found; None if there is no such number.
+        nothing: the score of "nothing", in people; None for "values".
 
     >>> planned = plan_found("values", epsilon=1, delta="1e-6")
     >>> planned.half, planned.usual, planned.surely
@@ -593,14 +588,14 @@ class FoundPlan(Plan):
 
     question: Unlisted
 
+    half: int = 0
+    usual: int = 0
+    surely: int | None = None
+    nothing: Fraction | None = None
+
     @property
     def _draw(self) -> Draw:
         return self.drawn[self.used]
-
-    @cached_property
-    def people(self) -> People:
-        """How many people must have a value."""
-        return self.question.people(self._draw)
 
     @property
     def draws(self) -> int:
@@ -612,33 +607,13 @@ class FoundPlan(Plan):
         """The epsilon and the delta of each draw."""
         return self._draw.part.epsilon, self._draw.delta / self._draw.count
 
-    @property
-    def half(self) -> int:
-        """How many people have a value that is found with probability 1/2."""
-        return self.people.half
-
-    @property
-    def usual(self) -> int:
-        """How many people have a value that is found in 95 of 100 cases."""
-        return self.people.usual
-
-    @property
-    def nothing(self) -> Fraction | None:
-        """The score of "nothing", in people; None for "values"."""
-        return self.people.nothing
-
-    @property
-    def surely(self) -> int | None:
-        """How many people have a value that is always found; None if there is no such number."""
-        return self.people.surely
-
     @cached_property
     def limited(self) -> "FoundPlan | None":
         """The same plan with max_values=1, if there is no limit; otherwise None."""
         if self.question.max_values is not None:
             return None
-        question, price = replace(self.question, max_values=1), Price(self.epsilon, self.rho, self.used, self.delta)
-        return replace(self, question=question, drawn={self.used: question.draw(price, self.budget)})
+        price = Price(self.epsilon, self.rho, self.used, self.delta)
+        return _found_plan(replace(self.question, max_values=1), price, self.budget, self.questions)
 
     @cached_property
     def _paid(self) -> tuple[int | None, str | None]:
@@ -668,8 +643,7 @@ class FoundPlan(Plan):
     @property
     def table(self) -> Texts:
         """The heads and the rows of a table: how many people must have a value so that it is found."""
-        rows = {"" if self.limited is None else "any number of values": self}
-        rows |= {} if self.limited is None else {"max-values 1": self.limited}
+        rows = {"": self} if self.limited is None else {"any number of values": self, "max-values 1": self.limited}
         heads = ["\nmechanism", "probability\n1/2", "95 of\n100"] + (["\nalways"] if self.surely is not None else [])
         texts = []
         for name, each in rows.items():
@@ -684,16 +658,14 @@ class FoundPlan(Plan):
         >>> plan_found("values", epsilon=1, delta="1e-6").sentences[0]
         'A value is found with probability 1/2 if 14 people have it, in 95 of 100 cases if 16 have it, and always if 28 have it.'
         """  # noqa: E501 - a sentence of output
-        asked, limit = self.question, ""
+        asked, people, limit = self.question, People(self.half, self.usual, self.surely, self.nothing), ""
         if self.limited is not None:
             limit = (
                 f"If more than {MOST:,} values occur, a value needs as many people more as the first one that is left"
                 f" out has. With max_values=1, {self.limited.usual:,} people are enough for 95 of 100 cases."
             )
         shares = divided(self.draws, asked.coins)
-        return [
-            *filter(None, [*asked.found_if(self.people), asked.counted_people, limit, shares, *self._about_costs()])
-        ]
+        return [*filter(None, [*asked.found_if(people), asked.counted_people, limit, shares, *self._about_costs()])]
 
     def _about_costs(self) -> list[str]:
         currency = "epsilon" if self.rho is None else "rho"
@@ -787,7 +759,9 @@ def plan(  # noqa: PLR0913 - the price, by keyword
     paid = None if budget is None else as_budget(budget)
     count = _validate.count(1, _validate.MANY, questions=questions)
     if isinstance(question, Unlisted):
-        return _planned_found(question_of(question, stated), Price(epsilon, rho, mechanism, delta), paid, count)
+        price = Price(epsilon, rho, mechanism, delta)
+        _validate.warn_of_large_delta(checked_delta(price))
+        return _found_plan(question_of(question, stated), price, paid, count)
     if question in _FOUND and candidates is None and (delta is not None or question == Values.name):
         method = stated.pop("method", None)
         if error is not None or method not in (None, AUTO, Peel.name):
@@ -864,14 +838,15 @@ def plan_found(  # noqa: PLR0913 - the price, by keyword
     asked = question_of(question, {**stated, **candidates})
     paid = None if budget is None else as_budget(budget)
     count = _validate.count(1, _validate.MANY, questions=questions)
-    return _planned_found(asked, Price(epsilon, rho, mechanism, delta), paid, count)
-
-
-def _planned_found(asked: Question, price: Price, budget: Budget | None, count: int) -> FoundPlan:
+    price = Price(epsilon, rho, mechanism, delta)
     _validate.warn_of_large_delta(checked_delta(price))
+    return _found_plan(asked, price, paid, count)
+
+
+def _found_plan(asked: Any, price: Price, budget: Budget | None, count: int) -> FoundPlan:
     draw = asked.draw(price, budget)
-    stated = (price.epsilon, price.rho, None, budget, count, price.delta)
-    return FoundPlan(cast("Unlisted", asked), *stated, draw.mechanism.name, {draw.mechanism.name: draw})
+    stated = (price.epsilon, price.rho, None, budget, count, price.delta, draw.mechanism.name)
+    return FoundPlan(asked, *stated, {draw.mechanism.name: draw}, **asked.people(draw)._asdict())
 
 
 def _without_false(stated: Mapping[str, Any]) -> dict[str, Any]:
@@ -891,51 +866,46 @@ def _price(has_budget: bool, **given: Any) -> dict[str, Fraction]:
 def _compared(planned: Plan, price: Mapping[str, Fraction], mechanism: str, vector: Vector | None) -> Plan:
     asked, used, budget, count = planned.question, planned.used, planned.budget, planned.questions
     paid = price if price or budget is None else share_of(budget, asked, count)
-    currency = currency_of(budget, paid.get("rho"))
+    rho = paid.get("rho")
+    currency = currency_of(budget, rho)
     drawn = {name: _draw(asked, name, paid) for name in asked.mechanisms}
-    charges = {name: each.charge(paid.get("rho")) for name, each in drawn.items()}
-    nothing = Cost(None, currency.of(Amount()), currency.of(Amount()), None, None)
-    costs = {name: nothing if asked.is_free else cost(each, count, budget, currency) for name, each in charges.items()}
-    spent = charges[used]
+    charges = {name: None if asked.is_free else each.charge(rho) for name, each in drawn.items()}
+    spent = drawn[used].charge(rho)
     same = {"epsilon": spent.each * spent.count} if currency.rho is None else {"rho": spent.rho}
-    same = {"epsilon": Fraction(1)} if asked.is_free else same
     at_same_cost = {name: asked.draw(Price(**same, mechanism=name)).mechanism for name in asked.mechanisms}
-    found = {}
+    rivals = {ExponentialMechanism.name, PermuteAndFlip.name} <= drawn.keys() and not asked.is_free
+    bounds = asked.errors if rivals else None
+    equal, together, found = None, None, {}
     if vector is not None:
         found = {name: _on_scores(each.mechanism, vector, planned.error) for name, each in drawn.items()}
-    equal_rounds_of = partial(equal_rounds, count=count * asked.draws, delta=float(planned.delta or 0))
+    if bounds is not None:
+        exponential, delta = drawn[ExponentialMechanism.name].mechanism, planned.delta
+        equal = None if count == 1 else equal_cost(exponential, bounds)
+        together = None if delta is None else equal_rounds(exponential, bounds, count * asked.draws, float(delta))
     return replace(
         planned,
         drawn=drawn,
-        costs=costs,
+        costs={name: cost(each, count, budget, currency) for name, each in charges.items()},
         promises={name: asked.promise(each.mechanism) for name, each in drawn.items()},
         methods=_methods(asked, Price(**same, mechanism=mechanism), budget),
         on_scores=found,
-        equal_cost=None if count == 1 else _of_both(asked, drawn, equal_cost),
-        equal_rounds=None if planned.delta is None else _of_both(asked, drawn, equal_rounds_of),
+        equal_cost=equal,
+        equal_rounds=together,
         _same_cost={name: asked.promise(each) for name, each in at_same_cost.items()},
         _pure=None if price or budget is None else _from_pure_budget(asked, budget, count),
     )
 
 
-_Comparison = TypeVar("_Comparison")
-
-
-def _of_both(
-    asked: Question, drawn: Mapping[str, Draw], compare: Callable[[MechanismBase, ErrorsOf], _Comparison]
-) -> _Comparison | None:
-    names = (ExponentialMechanism.name, PermuteAndFlip.name)
-    if asked.is_free or asked.errors is None or not all(name in drawn for name in names):
-        return None
-    return compare(drawn[ExponentialMechanism.name].mechanism, asked.errors)
-
-
 def _draw(asked: Question, name: str, price: Mapping[str, Fraction]) -> Draw:
+    if "error" not in price:
+        return asked.draw(Price(**price, mechanism=name))
+    unit = asked.draw(Price(1, mechanism=name))
     if asked.is_free:
-        return asked.draw(Price(1, mechanism=name))
-    if "error" in price:
-        return asked.with_error(name, price["error"])
-    return asked.draw(Price(**price, mechanism=name))
+        return unit
+    drawn = unit.mechanism
+    average = asked.promise(type(drawn)(1, **drawn.claim.arguments())).average
+    epsilon = epsilon_for_average(average, price["error"] * asked.unit) / drawn.epsilon
+    return asked.draw(Price(epsilon, mechanism=name))
 
 
 def _methods(asked: Question, price: Price, budget: Budget | None) -> dict[str, PlannedMethod]:

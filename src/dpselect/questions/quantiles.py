@@ -35,6 +35,7 @@ import datetime
 import math
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
@@ -49,7 +50,6 @@ from dpselect._types import Number
 from dpselect.accounting.budget import Price
 from dpselect.analysis.measures import ErrorsOf, Promise, promise, rarely_exceeded
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import (
     Claim,
@@ -61,7 +61,7 @@ from dpselect.mechanisms.parameters import (
 )
 from dpselect.mechanisms.several import SelectsSeveral, selecting_sets
 from dpselect.questions.methods import Draw
-from dpselect.questions.options import ASKING, HIDDEN, Field, Option, as_it_is, end, listed_levels, option, whole
+from dpselect.questions.options import ASKING, HIDDEN, Field, Option, as_it_is, end, listed_levels, whole
 from dpselect.questions.question import OF_TABLE, Asked, EndOfRange, Exact, OfTable, many, plain
 from dpselect.questions.rows import Engine, Individuals, Places, quantile_score_runs
 from dpselect.questions.splitting import SUB_PLACES, split_quantiles
@@ -104,87 +104,63 @@ class OverRange(OfTable):
     """What one quantile and several share: the candidates, and with how many rows a person counts."""
 
     is_of_numbers: ClassVar[bool] = True
-    lower: EndOfRange = option(
-        Option(
-            ("--lower",),
-            "A",
-            "Smallest candidate: a number, date or timestamp. Default: that of the type.",
-            end,
-            page=Field("From", example="0"),
-            planned={
-                "help": "Smallest candidate: a number, date or timestamp. Default: 2^64 candidates.",
-                "read": as_it_is,
-            },
-        ),
-        default=None,
-    )
-    upper: EndOfRange = option(
-        Option(
-            ("--upper",),
-            "B",
-            "Largest candidate. Default: that of the type.",
-            end,
-            page=Field("to", example="100"),
-            planned={"help": "Largest candidate.", "read": as_it_is},
-        ),
-        default=None,
-    )
-    step: Exact = option(
-        Option(
-            ("--step",),
-            "S",
-            "Step between candidates (days for dates, seconds for timestamps). Default: 1, or without --lower or"
-            " --upper as fine as the type. For CSV, 1 reads whole numbers and 0.01 two digits after the point.",
-            end,
-            page=Field("in steps of", "The range must be public. It is not taken from the data.", "1"),
-            planned={
-                "help": "Step between candidates (days for dates, seconds for timestamps). Default: 1.",
-                "read": as_it_is,
-            },
-        ),
-        default=None,
-    )
-    range: Annotated[str, {"enum": [FULL, LOG]}] = option(
-        Option(
-            ("--range",),
-            "full|log",
-            "log: values rounded to two digits, for few people or an unknown scale.",
-            default=FULL,
-            page=HIDDEN,
-            planned={"metavar": "R", "help": "full, or log for about 5,000 candidates of two digits."},
-        ),
-        default=FULL,
-    )
+    lower: EndOfRange = Option(
+        ("--lower",),
+        "A",
+        "Smallest candidate: a number, date or timestamp. Default: that of the type.",
+        end,
+        page=Field("From", example="0"),
+        planned={
+            "help": "Smallest candidate: a number, date or timestamp. Default: 2^64 candidates.",
+            "read": as_it_is,
+        },
+    ).as_field(default=None)
+    upper: EndOfRange = Option(
+        ("--upper",),
+        "B",
+        "Largest candidate. Default: that of the type.",
+        end,
+        page=Field("to", example="100"),
+        planned={"help": "Largest candidate.", "read": as_it_is},
+    ).as_field(default=None)
+    step: Exact = Option(
+        ("--step",),
+        "S",
+        "Step between candidates (days for dates, seconds for timestamps). Default: 1, or without --lower or"
+        " --upper as fine as the type. For CSV, 1 reads whole numbers and 0.01 two digits after the point.",
+        end,
+        page=Field("in steps of", "The range must be public. It is not taken from the data.", "1"),
+        planned={
+            "help": "Step between candidates (days for dates, seconds for timestamps). Default: 1.",
+            "read": as_it_is,
+        },
+    ).as_field(default=None)
+    range: Annotated[str, {"enum": [FULL, LOG]}] = Option(
+        ("--range",),
+        "full|log",
+        "log: values rounded to two digits, for few people or an unknown scale.",
+        page=HIDDEN,
+        planned={"metavar": "R", "help": "full, or log for about 5,000 candidates of two digits."},
+    ).as_field(default=FULL)
     candidates: int | None = None
-    per_person: str = option(
-        Option(
-            ("--per-person",),
-            "median|rows",
-            "A person counts once, at the median of their rows; or with up to --max-rows rows, chosen at random.",
-            default=MEDIAN,
-        ),
-        forms=(ASKING,),
-        default=MEDIAN,
-        table=True,
-        repr=False,
-    )
-    max_rows: int | None = option(
-        Option(
-            ("--max-rows",),
-            "M",
-            "With how many rows a person counts, for --per-person rows.",
-            whole,
-            page=HIDDEN,
-            planned={"help": "A person counts with at most M rows. Default: once, at their median."},
-        ),
-        default=None,
-    )
+    per_person: str = Option(
+        ("--per-person",),
+        "median|rows",
+        "A person counts once, at the median of their rows; or with up to --max-rows rows, chosen at random.",
+    ).as_field(forms=(ASKING,), default=MEDIAN, table=True, repr=False)
+    max_rows: int | None = Option(
+        ("--max-rows",),
+        "M",
+        "With how many rows a person counts, for --per-person rows.",
+        whole,
+        page=HIDDEN,
+        planned={"help": "A person counts with at most M rows. Default: once, at their median."},
+    ).as_field(default=None)
     # The levels, in the order of the answer.
     asked: tuple[Fraction, ...] = field(init=False, repr=False, compare=False, metadata=OF_TABLE)
     grid: Any = field(default=None, repr=False, metadata=OF_TABLE)  # the candidates
-    stands_for: str | None = field(
-        default=None, repr=False, metadata=OF_TABLE
-    )  # the minimum or the maximum, of which it is an estimate
+    # The minimum or the maximum, of which it is an estimate.
+    stands_for: str | None = field(default=None, repr=False, metadata=OF_TABLE)
 
     @classmethod
     def about(  # noqa: PLR0913 - the range, by keyword
@@ -260,19 +236,15 @@ class OverRange(OfTable):
             bound = of_quantile(self.only, neighbours, in_groups=self.is_grouped, rows=rows)
         return stated(bound.largest_change, bound.monotonic)
 
-    @property
-    def mechanisms(self) -> tuple[str, ...]:
-        if self.only is not None:
-            return super().mechanisms
-        return tuple(name for name, kind in MECHANISMS.items() if kind.has_sets)
+    def suits(self, kind: type[MechanismBase]) -> bool:
+        return kind.has_runs if self.only is not None else kind.has_sets
 
     def checked(self, mechanism: MechanismBase) -> MechanismBase:
-        drawn = super().checked(mechanism)
-        if self.only is None and not drawn.has_sets:
+        if mechanism.has_runs and not self.suits(type(mechanism)):
             raise InvalidType(
-                f"mechanism {drawn.name} cannot draw several quantiles: use permute-and-flip or exponential"
+                f"mechanism {mechanism.name} cannot draw several quantiles: use permute-and-flip or exponential"
             )
-        return drawn
+        return super().checked(mechanism)
 
     @property
     def size(self) -> int:
@@ -305,11 +277,8 @@ class OverRange(OfTable):
             return f"among {number} of two digits (range log)"
         ends = [f"from {plain(self.lower)}"] if self.lower is not None else []
         ends += [f"to {plain(self.upper)}"] if self.upper is not None else []
-        ends += (
-            [f"in steps of {self.step if isinstance(self.step, datetime.timedelta) else plain(self.step)}"]
-            if self.step is not None
-            else []
-        )
+        step = self.step if isinstance(self.step, datetime.timedelta) else plain(self.step)
+        ends += [f"in steps of {step}"] if step is not None else []
         at_most = "" if self.lower is not None and self.upper is not None else "at most "
         shown = "2**64 candidates" if self.size == _MOST_IN_RANGE else number
         return f"{' '.join(ends) or 'over the whole range of the column'} ({at_most}{shown})"
@@ -356,8 +325,7 @@ class OverRange(OfTable):
         """The name of the quantile, of the levels, or their number."""
         if self.returns_one:
             return _name_of(*self.asked)
-        name = next((name for name, levels in NAMED.items() if levels == self.ascending), None)
-        return name or many(self.rounds, "quantile")
+        return levels_name(self.ascending) or many(self.rounds, "quantile")
 
     @property
     def title(self) -> str:
@@ -467,7 +435,7 @@ class Quantile(OverRange):
     name: ClassVar[str] = "quantile"
     has_range: ClassVar[bool] = True
     returns_one: ClassVar[bool] = True
-    level: Number = option(Option(("--level", "-q"), "Q", "Share of people below it, such as 0.9 or 1/3."))
+    level: Number = Option(("--level", "-q"), "Q", "Share of people below it, such as 0.9 or 1/3.").as_field()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -485,16 +453,14 @@ class Quantiles(OverRange):
     name: ClassVar[str] = "quantiles"
     has_plot: ClassVar[bool] = True
     is_split: ClassVar[bool] = True
-    levels: Annotated[Any, _LEVELS] = option(
-        Option(
-            ("--levels",),
-            "LIST",
-            "Shares such as 0.1,0.5,0.9, or quartiles, deciles or percentiles.",
-            listed_levels,
-            page=Field("Levels", "0.5 is the median. Several: 0.1, 0.5, 0.9, or quartiles or deciles.", "0.5"),
-            planned={"metavar": "LEVELS", "help": "0.1,0.5,0.9, or quartiles, deciles or percentiles."},
-        )
-    )
+    levels: Annotated[Any, _LEVELS] = Option(
+        ("--levels",),
+        "LIST",
+        "Shares such as 0.1,0.5,0.9, or quartiles, deciles or percentiles.",
+        listed_levels,
+        page=Field("Levels", "0.5 is the median. Several: 0.1, 0.5, 0.9, or quartiles or deciles.", "0.5"),
+        planned={"metavar": "LEVELS", "help": "0.1,0.5,0.9, or quartiles, deciles or percentiles."},
+    ).as_field()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -512,10 +478,8 @@ def _written(value: Any, name: str) -> Any:
     if not isinstance(value, str):
         return _validate.exact(**{name: str(value) if isinstance(value, (float, np.floating)) else value})
     for reader in (rational_from_text, datetime.date.fromisoformat, datetime.datetime.fromisoformat, _duration):
-        try:
+        with suppress(NotExact, NotFinite, ValueError):
             return reader(value.strip())
-        except (NotExact, NotFinite, ValueError):
-            continue
     raise InvalidValue(
         f"{name}: {value[:40]!r} is neither a number nor a date: write for example 12, 0.5 or 2026-01-31"
     )

@@ -25,13 +25,13 @@ from dpselect._messages import question_for
 from dpselect._numbers import exact_text, shown
 from dpselect._types import Number
 from dpselect.accounting.budget import Budget, Price
-from dpselect.analysis.measures import ErrorsOf, Promise, among, epsilon_for_average, promised_by
+from dpselect.analysis.measures import ErrorsOf, Promise, among, promised_by
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms import MECHANISMS
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import Claim, Neighbours, neighbours_of, stated
 from dpselect.questions.methods import Draw
-from dpselect.questions.options import HIDDEN, PLANNING, Field, Option, combined, listed, named, option, whole
+from dpselect.questions.options import HIDDEN, PLANNING, Field, Option, combined, listed, named, whole
 from dpselect.questions.rows import Engine, Individuals
 from dpselect.release import Accuracy
 
@@ -94,10 +94,14 @@ class Question(ABC):
     def claim(self) -> Claim:
         """How much one person can change the scores."""
 
+    def suits(self, kind: type[MechanismBase]) -> bool:
+        """Return whether this mechanism can answer it: tables need those that select from runs."""
+        return kind.has_runs
+
     @property
     def mechanisms(self) -> tuple[str, ...]:
-        """The names of the mechanisms that can answer it: tables need those that select from runs."""
-        return tuple(name for name, kind in MECHANISMS.items() if kind.has_runs)
+        """The names of the mechanisms that can answer it."""
+        return tuple(name for name, kind in MECHANISMS.items() if self.suits(kind))
 
     @property
     def rounds(self) -> int:
@@ -122,7 +126,7 @@ class Question(ABC):
 
     def checked(self, mechanism: MechanismBase) -> MechanismBase:
         """Return the mechanism, checked to be one that can answer: about a table, on every engine."""
-        if not mechanism.has_runs:
+        if not self.suits(type(mechanism)):
             raise InvalidType(
                 f"mechanism {mechanism.name} cannot answer questions about tables: use permute-and-flip or exponential"
             )
@@ -131,12 +135,6 @@ class Question(ABC):
     def used(self, price: Price, budget: Budget | None) -> str:
         """Return the name of the mechanism that draws at such a price, as a table with this budget chooses it."""
         return price.kind(budget).name
-
-    def with_error(self, name: str, error: Fraction) -> Draw:
-        """Return what draws by this mechanism if the average error may be this many people."""
-        unit = self.draw(Price(1, mechanism=name)).mechanism
-        average = self.promise(type(unit)(1, **unit.claim.arguments())).average
-        return self.draw(Price(epsilon_for_average(average, error * self.unit) / unit.epsilon, mechanism=name))
 
     # How far the answer may be off.
 
@@ -377,44 +375,30 @@ class Asked(Protocol):
 class OfTable(Question):
     """What all questions about a table share. `noun` is who is counted in a table: people, or rows."""
 
-    groups: int | None = option(
-        Option(
-            ("--groups",),
-            "N|LIST|FILE",
-            "One answer for each group: their number, A,B,C or a file. Repeat it to combine the groups of columns.",
-            combined,
-            is_shared=True,
-            is_repeated=True,
-            page=Field("Groups", empty="none"),
-        ),
-        forms=(PLANNING,),
-        default=None,
-    )
-    max_groups: int = option(
-        Option(
-            ("--max-groups",),
-            "M",
-            "In how many groups one person may be counted.",
-            whole,
-            default="1",
-            is_shared=True,
-            page=Field("Groups per person", "With groups, the data shown are those of one group."),
-        ),
-        default=1,
-    )
-    neighbours: str = option(
-        Option(
-            ("--neighbours",),
-            "N",
-            "add-remove (hides who is in the table) or replace.",
-            default="add-remove",
-            is_shared=True,
-            page=Field(
-                "Protects", choices={"add-remove": "who is in the table", "replace": "what a person's rows say"}
-            ),
-        ),
-        default=Neighbours.ADD_REMOVE.value,
-    )
+    groups: int | None = Option(
+        ("--groups",),
+        "N|LIST|FILE",
+        "One answer for each group: their number, A,B,C or a file. Repeat it to combine the groups of columns.",
+        combined,
+        is_shared=True,
+        is_repeated=True,
+        page=Field("Groups", empty="none"),
+    ).as_field(forms=(PLANNING,), default=None)
+    max_groups: int = Option(
+        ("--max-groups",),
+        "M",
+        "In how many groups one person may be counted.",
+        whole,
+        is_shared=True,
+        page=Field("Groups per person", "With groups, the data shown are those of one group."),
+    ).as_field(default=1)
+    neighbours: str = Option(
+        ("--neighbours",),
+        "N",
+        "add-remove (hides who is in the table) or replace.",
+        is_shared=True,
+        page=Field("Protects", choices={"add-remove": "who is in the table", "replace": "what a person's rows say"}),
+    ).as_field(default=Neighbours.ADD_REMOVE.value)
     returns_one: ClassVar[bool] = False  # whether an answer is a value, and not a list of values
     column: Any = field(default=None, repr=False, metadata=OF_TABLE)
     noun: str = field(default="people", repr=False, metadata=OF_TABLE)
@@ -558,49 +542,35 @@ class Select(Question):
     name: ClassVar[str] = "select"
     priced: ClassVar[tuple[str, ...]] = ("mechanism", "delta")
     has_scores: ClassVar[bool] = True
-    candidates: int = option(
-        Option(("--candidates",), "N", "Number of candidates. Default: that of --scores.", listed),
-        forms=(PLANNING,),
-        is_required=False,
-    )
-    sensitivity: Number | None = option(
-        Option(
-            ("--sensitivity",),
-            "D",
-            "How much one person can change any single score. Default: 1.",
-            page=Field(
-                "Sensitivity \N{GREEK CAPITAL LETTER DELTA}",
-                "\N{GREEK CAPITAL LETTER DELTA} is how much one person can change any single score.",
-                "1",
-            ),
+    candidates: int = Option(
+        ("--candidates",), "N", "Number of candidates. Default: that of --scores.", listed
+    ).as_field(forms=(PLANNING,), is_required=False)
+    sensitivity: Number | None = Option(
+        ("--sensitivity",),
+        "D",
+        "How much one person can change any single score. Default: 1.",
+        page=Field(
+            "Sensitivity \N{GREEK CAPITAL LETTER DELTA}",
+            "\N{GREEK CAPITAL LETTER DELTA} is how much one person can change any single score.",
+            "1",
         ),
-        forms=(PLANNING,),
-        default=None,
-    )
-    monotonic: bool = option(
-        Option(
-            ("--monotonic",),
-            "",
-            "One person moves all scores in the same direction, as in counts of people.",
-            page=Field(
-                "Monotonic: one person moves all scores in the same direction, as with counts of people, but not with"
-                " a median",
-                example="true",
-            ),
+    ).as_field(forms=(PLANNING,), default=None)
+    monotonic: bool = Option(
+        ("--monotonic",),
+        "",
+        "One person moves all scores in the same direction, as in counts of people.",
+        page=Field(
+            "Monotonic: one person moves all scores in the same direction, as with counts of people, but not with"
+            " a median",
+            example="true",
         ),
-        forms=(PLANNING,),
-        default=False,
-    )
-    score_range: Number | None = option(
-        Option(
-            ("--score-range",),
-            "R",
-            "How much one person can change the difference of two scores; replaces both.",
-            page=HIDDEN,
-        ),
-        forms=(PLANNING,),
-        default=None,
-    )
+    ).as_field(forms=(PLANNING,), default=False)
+    score_range: Number | None = Option(
+        ("--score-range",),
+        "R",
+        "How much one person can change the difference of two scores; replaces both.",
+        page=HIDDEN,
+    ).as_field(forms=(PLANNING,), default=None)
 
     def __post_init__(self) -> None:
         _validate.count(2, _validate.EXACT_IN_FLOATS, candidates=self.candidates)
@@ -622,12 +592,8 @@ class Select(Question):
     def claim(self) -> Claim:
         return stated(self.sensitivity, self.monotonic, self.score_range)
 
-    @property
-    def mechanisms(self) -> tuple[str, ...]:
-        return tuple(MECHANISMS)
-
-    def checked(self, mechanism: MechanismBase) -> MechanismBase:
-        return mechanism
+    def suits(self, kind: type[MechanismBase]) -> bool:  # noqa: ARG002 - for tables
+        return True
 
     @property
     def title(self) -> str:
