@@ -10,7 +10,7 @@ import pytest
 from dpselect import PermuteAndFlip, analysis, generalized_scores
 from dpselect.errors import DPSelectError, InvalidType, InvalidValue
 from dpselect.mechanisms.base import MechanismBase
-from dpselect.questions import Mode, Question, TopK
+from dpselect.questions import Mode, Question, TopK, UnlistedMode
 
 DAY, MOMENT = datetime.date(2024, 2, 27), datetime.datetime(2024, 2, 27, 12)
 COUNTS = [90, 85, 60, 40, 39, 12, 5, 0]
@@ -50,6 +50,7 @@ PLANS = [
     ({"max_values": 1}, InvalidValue, "max_values is for values that nobody listed"),
     ({"rule": 3}, InvalidType, "rule must be text"),
     ({"scores": [1, 2]}, InvalidValue, "scores are for the question 'select'"),
+    ({"question": UnlistedMode(), "error": 3}, InvalidValue, "error needs candidates"),
     ({"max_groups": 2}, InvalidValue, "max_groups needs groups"),
     ({"groups": 0}, InvalidValue, "groups must be a whole number from 1"),
     ({"groups": 3, "max_groups": 0}, InvalidValue, "max_groups must be a whole number from 1"),
@@ -142,6 +143,7 @@ FOUND_PLANS = [
     ({"question": "top_k", "k": 10_001}, InvalidValue, "k must be from 1 to 10,000"),
     ({"question": "mode", "mechanism": "noisy-max"}, InvalidType, "use permute-and-flip"),
     ({"question": "median"}, InvalidValue, "values, mode or top_k"),
+    ({"question": "mode", "candidates": 5}, InvalidValue, "candidates are found in the data"),
 ]
 RECORDS = [
     ({"question": "median", "levle": 0.5}, InvalidValue, "levle is not a parameter of median"),

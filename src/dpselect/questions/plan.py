@@ -456,7 +456,7 @@ class Plan:
         if len(ranked) > 1:
             bounds = "; ".join(f"{one.method} {shown(one.average)}" for one in ranked)
             told.append(f"At the same price, the mean count is on average at most this many people too low: {bounds}.")
-            if ranked[0].method != self.method:
+            if shown(ranked[0].average) != shown(self.methods[self.method].average):
                 told.append(
                     f"{self.method} is taken although its bound is not the smallest: it is a loose bound for the worst"
                     " data. On real counts it wins about as often as it loses, and its wins are larger (docs/top-k.md)."
@@ -759,6 +759,8 @@ def plan(  # noqa: PLR0913 - the price, by keyword
     paid = None if budget is None else as_budget(budget)
     count = _validate.count(1, _validate.MANY, questions=questions)
     if isinstance(question, Unlisted):
+        if error is not None:
+            raise InvalidValue("error needs candidates: leave it out for values that are found")
         price = Price(epsilon, rho, mechanism, delta)
         _validate.warn_of_large_delta(checked_delta(price))
         return _found_plan(question_of(question, stated), price, paid, count)
@@ -832,6 +834,8 @@ def plan_found(  # noqa: PLR0913 - the price, by keyword
         raise InvalidValue(f"question must be values, mode or top_k, got {str(question)[:40]!r}")
     if delta is None:
         raise InvalidValue("give delta, such as 1e-9: values that nobody listed are found with one")
+    if "candidates" in stated:
+        raise InvalidValue("candidates are found in the data: leave them out, or use plan")
     if stated.get("max_values") is not None:
         _validate.count(1, _validate.EXACT_IN_FLOATS, max_values=stated["max_values"])
     candidates = {} if question == Values.name else {"candidates": FOUND}
