@@ -101,7 +101,6 @@ TESTS = {
     "selection/draws.py": (
         "tests/selection/test_bits.py",
         "tests/selection/test_coin.py",
-        "tests/selection/test_refined_coins.py",
         "tests/selection/test_geometric.py",
         _VISITS,
         _SETTLING,
