@@ -10,7 +10,7 @@ import pytest
 
 from dpselect.selection.draws import Draws
 from tests.seam import Refused, ScriptedBits
-from tests.statistical.goodness import assert_fits, assert_rejected
+from tests.statistical.goodness import THRESHOLD, assert_fits, assert_rejected, power
 
 FILL = random.SystemRandom()
 
@@ -31,6 +31,20 @@ def assert_drawn(draw, draws, right, *wrong):
     assert_fits(counts, truth)
     for other in wrong:
         assert_rejected(counts, [other[outcome] for outcome in right], truth=truth)
+
+
+# Other rates, in units of the right one: the nearest first.
+FACTORS = [Fraction(factor) for factor in ("1.001", "1.01", "1.05", "1.1", "1.2", "1.5", "2", "3", "5", "1/4", "0")]
+
+
+def assert_law(draw, draws, law, *others):
+    """Outcomes have the law at the right rate, which is `law(1)`, and not at the nearest rate that so many can tell."""
+    right = law(1)
+    truth = list(right.values())
+    wrong = next(
+        own for own in map(law, FACTORS) if power(draws, truth, [own[outcome] for outcome in right]) > 1 - THRESHOLD
+    )
+    assert_drawn(draw, draws, right, wrong, *others)
 
 
 def once(choose, asked="index"):

@@ -14,7 +14,6 @@ from dpselect.selection.draws import Draws
 from dpselect.selection.gaps import Rate
 from dpselect.selection.races import Arrival, Tick
 from dpselect.selection.sets import LogFactorials, MarginRun, MarginRuns
-from tests import reference
 from tests.reference import ball
 from tests.seam import ScriptedBits, distribution
 from tests.selection.samplers import FILL, Nobody, Surviving, margin, sets_of, slow
@@ -333,29 +332,3 @@ def test_large_questions_end(kind):
         assert kind(1, score_range=2).select_margin(counts, 50) == list(range(0, 20_000, 400))
         assert len(kind(1, score_range=2).select_margin(counts, (10, 12))) in (10, 11, 12)
         assert kind(1, score_range=2).select_margin([900, 0], 1, lengths=[1, 2**59]) == [0]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", LAWS)
-def test_the_number_of_members_inside_a_long_class_has_its_law(kind):
-    """Two levels of 30 candidates each, sets of five: by how many of the upper level are chosen."""
-    k, draws = 5, 6_000
-    counts = [6] * 30 + [0] * 30
-    # Sets of the upper level only lose six against nothing, all others twelve less.
-    margins = [0 if own == k else -6 for own in range(k + 1)]
-    weights = [math.comb(30, own) * math.comb(30, k - own) for own in range(k + 1)]
-    mechanism = kind(1, score_range=1)
-    found = [sum(i < 30 for i in mechanism.select_margin(counts, k)) for _ in range(draws)]
-
-    def law(rate):
-        exponents = [rate * -own for own in margins]
-        if kind is ExponentialMechanism:
-            each = np.exp(np.negative(exponents))
-        else:
-            each = np.array([float(p) for p in reference.flip_pmf_by_level(weights, exponents)])
-        total = np.array(weights) * each
-        return total / total.sum()
-
-    drawn = np.bincount(found, minlength=k + 1)
-    assert_fits(drawn, law(1.0))
-    assert_rejected(drawn, law(1.2), truth=law(1.0))
