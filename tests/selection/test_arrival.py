@@ -7,7 +7,7 @@ from itertools import cycle, islice, product
 
 import numpy as np
 import pytest
-from flint import arb, ctx, fmpq
+from flint import ctx
 from scipy import integrate
 
 from dpselect.selection.draws import Draws
@@ -27,6 +27,7 @@ from dpselect.selection.races import (
 )
 from tests.reference import ball
 from tests.seam import BitsExhausted, ScriptedBits
+from tests.selection.samplers import log_head, log_tick, log_two_sided
 from tests.statistical.goodness import assert_fits, assert_rejected
 
 SIZES = [1, 2, 3, 1000, 2**32 + 1, 2**53 + 1, 2**63, 2**64 - 1, 10**30 + 7, 10**500 + 1]
@@ -43,29 +44,6 @@ def _many_bits():
 
 def keys(ordered):
     return [key for key, _ in ordered]
-
-
-def log_head(size: int, end: int, depth: int) -> arb | None:
-    """The definition of ln T without its exponent at V = end / 2**depth; None where it is infinite."""
-    if not end:
-        return None
-    left = arb(fmpq((1 << depth) - end, 1 << depth))
-    return (1 - left ** (1 / arb(size))).log() if end < 1 << depth else arb(0)
-
-
-def log_tick(size: int, end: int, depth: int) -> arb | None:
-    """The definition of ln x at V = end / 2**depth; None where it is infinite."""
-    whole = 1 << depth
-    return None if end in (0, whole) else (-arb(fmpq(whole - end, whole)).log() / arb(size)).log()
-
-
-def log_two_sided(size: int, end: int, depth: int) -> arb | None:
-    """The negative of Laplace noise whose tail has the probability V."""
-    whole = 1 << depth
-    assert size == 1
-    if end in (0, whole):
-        return None
-    return arb(fmpq(2 * end, whole)).log() if 2 * end <= whole else -arb(fmpq(2 * (whole - end), whole)).log()
 
 
 LAWS = {

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from flint import arb, ctx, fmpq, fmpz
+from flint import arb, ctx, fmpz
 
 from dpselect import ExponentialMechanism, PermuteAndFlip
 from dpselect.selection.draws import Draws
@@ -16,7 +16,7 @@ from dpselect.selection.races import Arrival, Tick
 from dpselect.selection.sets import LogFactorials, MarginRun, MarginRuns
 from tests.reference import ball
 from tests.seam import ScriptedBits, distribution
-from tests.selection.samplers import FILL, Nobody, Surviving, margin, sets_of, slow
+from tests.selection.samplers import FILL, Nobody, Surviving, first_of_cells, margin, sets_of, slow, time_in_cell
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.watchdog import at_once
 
@@ -223,16 +223,6 @@ def test_every_run_is_read_once_and_cold_ones_rarely_have_a_head(interval, rate,
         assert hot == set(seen), "the first ring may come late"
 
 
-def log_time(kind, size, v):
-    """The definition of ln T without its exponent, at a rational V; None where it is infinite."""
-    if v == 0 or (v == 1 and kind is Tick):
-        return None
-    if v == 1:
-        return arb(0)
-    wait = -arb(fmpq((1 - v).numerator, (1 - v).denominator)).log() / arb(fmpz(size))
-    return wait.log() if kind is Tick else (1 - (-wait).exp()).log()
-
-
 @pytest.mark.parametrize("kind", [Arrival, Tick])
 @pytest.mark.parametrize(("ranked", "interval"), [([5, 4, 2, 2], (2, 2)), ([3, 2, 0], (1, 2)), ([2, 2, 1], (2, 2))])
 def test_the_earliest_run_of_every_cell_wins(ranked, interval, kind):
@@ -241,16 +231,10 @@ def test_the_earliest_run_of_every_cell_wins(ranked, interval, kind):
     runs = margin_runs(ranked, interval, Fraction(1, 3))
     order = [own[i] for own, _, _, zeros in runs._warm(kind, Nobody("")) for i in range(len(zeros))]
     assert set(order) == set(all_runs(runs))
-    ends = []
-    with ctx.workprec(200):
-        for exponent, size in map(runs.exact, order):
-            times = [log_time(kind, size, Fraction(v, 2**bits)) for v in range(2**bits + 1)]
-            ends.append([None if t is None else float(t) + float(exponent) for t in times])
+    ends = [[time_in_cell(kind, *runs.exact(run), v, bits) for v in range(2**bits)] for run in order]
     decided = 0
     for cell in itertools.product(range(2**bits), repeat=len(order)):
-        low = [-math.inf if ends[i][v] is None else ends[i][v] - 1e-9 for i, v in enumerate(cell)]
-        high = [math.inf if ends[i][v + 1] is None else ends[i][v + 1] + 1e-9 for i, v in enumerate(cell)]
-        first = [i for i in range(len(order)) if all(high[i] < low[j] for j in range(len(order)) if j != i)]
+        first = first_of_cells([ends[i][v] for i, v in enumerate(cell)])
         if first:
             decided += 1
             words = [format(v, f"0{bits}b") + format(FILL.getrandbits(64 - bits), f"0{64 - bits}b") for v in cell]

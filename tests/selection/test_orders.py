@@ -7,7 +7,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from flint import arb, fmpq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +17,7 @@ from dpselect.selection.draws import Draws
 from dpselect.selection.gaps import Rate, gaps_of
 from dpselect.selection.races import DEPTH, Arrival, Tick, TwoSided, choose_in_order
 from tests.seam import ScriptedBits, distribution
-from tests.selection.samplers import random_bits, slow
+from tests.selection.samplers import first_of_cells, random_bits, slow, time_in_cell
 from tests.selection.test_runs import COLD, NOBODY, survivor
 from tests.watchdog import at_once
 
@@ -42,37 +41,6 @@ def order_of(scores, k, kind, source, lengths=None):
 # Every cell of the first bits of all V.
 
 
-def log_time(kind, v):
-    """The definition of ln T without its exponent, at a rational V; None where it is infinite."""
-    if v in (0, 1) and not (kind is Arrival and v == 1):
-        return None
-    v = arb(fmpq(v.numerator, v.denominator))
-    if kind is Arrival:
-        return v.log()
-    if kind is Tick:
-        return (-(1 - v).log()).log()
-    return (2 * v).log() if 2 * v <= 1 else -(2 * (1 - v)).log()
-
-
-def bounds(kind, exponent, prefix, depth):
-    """Floats below and above ln T in a cell of V."""
-    low, high = (log_time(kind, Fraction(prefix + end, 2**depth)) for end in (0, 1))
-    return (
-        -math.inf if low is None else float(low) + float(exponent) - 1e-9,
-        math.inf if high is None else float(high) + float(exponent) + 1e-9,
-    )
-
-
-def first_of_cells(intervals, k):
-    """The first k of these intervals in order, if they are certain; else None."""
-    order = sorted(range(len(intervals)), key=intervals.__getitem__)[: k + 1]
-    for place, following in itertools.pairwise(order):
-        if intervals[place][1] >= intervals[following][0]:
-            return None
-    rest = [intervals[i][0] for i in range(len(intervals)) if i not in order[:k]]
-    return order[:k] if all(intervals[order[k - 1]][1] < low for low in rest) else None
-
-
 CELLS = {
     "near": [0, -1, -2],
     "ties": [3, 3, 1],
@@ -87,7 +55,7 @@ CELLS = {
 def test_the_kernel_picks_the_first_of_every_cell(case, kind, k):
     scores, bits = CELLS[case], 3
     best = max(scores)
-    ends = [[bounds(kind, best - Fraction(s), v, bits) for v in range(2**bits)] for s in scores]
+    ends = [[time_in_cell(kind, best - Fraction(s), 1, v, bits) for v in range(2**bits)] for s in scores]
     decided = 0
     for cell in itertools.product(range(2**bits), repeat=3):
         expected = first_of_cells([ends[i][v] for i, v in enumerate(cell)], k)
@@ -131,8 +99,8 @@ def test_cold_candidates_are_read_where_they_survive():
             format(v, "04b") + random_bits(60),
         ]
         found = order_of(scores, k, Arrival, ScriptedBits(survivor(0) + NOBODY + "".join(words)))
-        cold = bounds(Arrival, 9, v, 4 + COLD)
-        intervals = [cold, bounds(Arrival, 0, 8, 4), bounds(Arrival, 0, 9, 4)]
+        cold = time_in_cell(Arrival, 9, 1, v, 4 + COLD)
+        intervals = [cold, time_in_cell(Arrival, 0, 1, 8, 4), time_in_cell(Arrival, 0, 1, 9, 4)]
         expected = first_of_cells(intervals, k)
         assert expected is None or found == [(i, 0) for i in expected]
     assert order_of(scores, k, Arrival, ScriptedBits(NOBODY * 2 + random_bits(128)))[0][0] in (1, 2)

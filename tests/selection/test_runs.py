@@ -6,17 +6,16 @@ from itertools import product
 
 import numpy as np
 import pytest
-from flint import arb, ctx, fmpq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpselect import ExponentialMechanism, PermuteAndFlip
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.selection.gaps import Rate, gaps_of
-from dpselect.selection.races import _warm_runs, choose_in_runs, total_of, without_empty
+from dpselect.selection.races import Arrival, _warm_runs, choose_in_runs, total_of, without_empty
 from tests import reference
 from tests.seam import ScriptedBits
-from tests.selection.samplers import Nobody, Surviving, random_bits
+from tests.selection.samplers import Nobody, Surviving, random_bits, time_in_cell
 
 COLD = 8  # bits that are zero in V of a cold run
 
@@ -30,22 +29,12 @@ def skips(monkeypatch):
 # Exact probabilities: every cell of the first bits of all V, and who wins in it whatever the other bits are.
 
 
-def ends_of_cells(exponent, size, bits, zeros):
-    """Floats below and above ln T at the ends of the cells of V, whose first `zeros` bits are zero."""
-    with ctx.workprec(300 + 2 * int(size).bit_length()):
-        shift = arb(fmpq(exponent.numerator, exponent.denominator))
-        lows, highs = [-math.inf], [-math.inf]
-        for end in range(1, 2**bits + 1):
-            left = arb(fmpq(2 ** (bits + zeros) - end, 2 ** (bits + zeros)))
-            true = float(((1 - left ** (1 / arb(size))).log() if left != 0 else arb(0)) + shift)
-            lows.append(math.nextafter(math.nextafter(true, -math.inf), -math.inf))
-            highs.append(math.nextafter(math.nextafter(true, math.inf), math.inf))
-    return np.array(lows[:-1]), np.array(highs[1:])
-
-
 def winners(exponents, lengths, bits, zeros):
     """The winner of every cell, as an array with an axis for each run; -1 where these bits do not tell."""
-    runs = [ends_of_cells(e, m, bits, z) for e, m, z in zip(exponents, lengths, zeros, strict=True)]
+    runs = [
+        np.transpose([time_in_cell(Arrival, e, m, v, bits + z) for v in range(2**bits)])
+        for e, m, z in zip(exponents, lengths, zeros, strict=True)
+    ]
     grids = [np.meshgrid(*[run[side] for run in runs], indexing="ij") for side in (0, 1)]
     found = np.full((2**bits,) * len(runs), -1)
     for own in range(len(runs)):
