@@ -32,12 +32,13 @@ CASES = [
 TYPES = [np.int64, np.float64, np.uint8, Fraction, RationalGaps]
 
 
-def contest(losses, kind):
+def contest(losses, kind, **options):
     """Gaps of scores that are so far below a best score of 40."""
     scores = [40 - loss for loss in losses]
     if kind is RationalGaps:
         return RationalGaps([Fraction(score) for score in scores], UNIT)
-    return gaps_of([Fraction(score) for score in scores] if kind is Fraction else np.array(scores, dtype=kind), UNIT)
+    vector = [Fraction(score) for score in scores] if kind is Fraction else np.array(scores, dtype=kind)
+    return gaps_of(vector, UNIT, **options)
 
 
 def brute_force(losses):
@@ -67,8 +68,8 @@ def test_the_two_lemmas_of_the_paper_agree():
         assert pmf_by_permutations(coins) == pmf_by_inclusion_exclusion(coins)
 
 
-def assert_exact(losses, kind, choose=choose_head):
-    outcomes = distribution(lambda draws: choose(contest(losses, kind), draws))
+def assert_exact(losses, kind, choose=choose_head, **options):
+    outcomes = distribution(lambda draws: choose(contest(losses, kind, **options), draws))
     assert as_list(outcomes, len(losses)) == brute_force(losses)
 
 
