@@ -14,7 +14,7 @@ _NUMBERS_OF_RUNS = "tests/selection/test_run_counts.py"
 _RECORDS = "tests/contract/test_records.py"
 _RUNS = "tests/selection/test_runs.py"
 _SENSITIVITY = "tests/tables/test_sensitivity.py"
-_SETTLING = "tests/mechanisms/test_noisy_max_settling.py"
+_SETTLING = "tests/mechanisms/test_noisy_max.py"
 _SUMMARY = "tests/mechanisms/test_summary.py"
 _TOTALS = "tests/accounting/test_accounting.py"
 _VISITS = "tests/selection/test_visits.py"
@@ -154,7 +154,6 @@ TESTS = {
         _CONTRACT,
     ),
     "mechanisms/noisy_max.py": (
-        "tests/mechanisms/test_noisy_max.py",
         _SETTLING,
         _CONTRACT,
     ),
