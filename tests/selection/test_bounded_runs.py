@@ -76,19 +76,6 @@ def one_proposal(tickets, exponent):
 # One proposal, in Fractions.
 
 
-@pytest.mark.parametrize("bounds", [tightest, loose], ids=lambda bounds: bounds.__name__)
-@pytest.mark.parametrize("case", ENUMERATED)
-def test_a_proposal_gives_a_candidate_in_proportion_to_its_own_coin(case, bounds):
-    """With probability p / mass, where the mass does depend on the bounds; otherwise nothing."""
-    runs = ENUMERATED[case]
-    tickets = tickets_of(runs, bounds(runs), last=5)
-    found = distribution(one_proposal(tickets, lambda run, rank: Fraction(runs[run][rank])))
-    for run, rank in members(runs):
-        own = runs[run][rank]
-        assert found.pop((1, Fraction(own), (run, rank)), 0) == heads_probability(own) / tickets.mass
-    assert found.keys() <= {None}
-
-
 @pytest.mark.parametrize("case", ENUMERATED)
 def test_levels_tickets_and_coins(case):
     """Each candidate has 2**(last - j) tickets, and a coin with j zeros, for the level j of its run's bound."""

@@ -11,7 +11,7 @@ from dpselect.mechanisms.exponential import choose_by_envelope, choose_by_reject
 from dpselect.mechanisms.permute_and_flip import choose_early, choose_head, choose_head_in_rows
 from dpselect.selection import flips, gaps
 from dpselect.selection.gaps import Rate, RationalGaps, RowGaps, gaps_of
-from tests.reference import pmf_by_inclusion_exclusion, pmf_by_permutations, softmax_pmf
+from tests.reference import pmf_by_permutations, softmax_pmf
 from tests.seam import distribution, heads_probability
 from tests.selection.samplers import as_list, once
 
@@ -60,12 +60,6 @@ def tiny_blocks(monkeypatch):
         monkeypatch.setattr(gaps, "_FIRST", 64 if one_in == 1 else 0)
 
     return crowded
-
-
-def test_the_two_lemmas_of_the_paper_agree():
-    for losses in CASES:
-        coins = [heads_probability(loss) for loss in losses]
-        assert pmf_by_permutations(coins) == pmf_by_inclusion_exclusion(coins)
 
 
 def assert_exact(losses, kind, choose=choose_head, **options):

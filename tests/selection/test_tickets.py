@@ -11,7 +11,6 @@ from flint import arb, ctx, fmpq
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 from dpselect._scores import as_lengths
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.mechanisms.exponential import choose_by_rejection
 from dpselect.selection import proposals
 from dpselect.selection.draws import Draws
 from dpselect.selection.enclosure import log_bracket
@@ -52,16 +51,6 @@ def test_the_distribution_is_exactly_the_softmax_of_the_candidates(case, kind, m
     expanded = [max(scores) - score for score, m in zip(scores, lengths, strict=True) for _ in range(m)]
     truth = softmax_pmf([heads_probability(loss) for loss in expanded])
     assert [found.get(position, Fraction(0)) for position in range(sum(lengths))] == truth
-
-
-@pytest.mark.parametrize("case", [case for case, (_, lengths) in ENUMERATED.items() if sum(lengths) < 6])
-def test_runs_are_drawn_as_select_draws_their_candidates(case, monkeypatch):
-    monkeypatch.setattr(proposals, "_ZEROS", 2)
-    scores, lengths = ENUMERATED[case]
-    gaps, counts = gaps_of(np.array(scores), UNIT), np.array(lengths, np.uint64)
-    expanded = gaps_of(np.repeat(scores, lengths), UNIT)
-    found = distribution(once(lambda draws: choose_by_tickets(gaps, counts, draws)))
-    assert found == distribution(once(lambda draws: choose_by_rejection(expanded, draws, batch=1), "indices_below"))
 
 
 # The tickets of long runs, which no enumeration reaches: their number, and what the first and the last of a run do.
