@@ -170,11 +170,12 @@ def flip_pmf_in_balls(exponents: Sequence[float | Fraction]) -> list[arb]:
         return [pmf[exponent] for exponent in exponents]
 
 
-def flip_pmf_by_level(counts: Sequence[int], exponents: Sequence[float]) -> list[arb]:
+def flip_pmf_by_level(counts: Sequence[int], exponents: Sequence[float | Fraction]) -> list[arb]:
     """The probability of one candidate of each level, where so many share it: flint integrates rigorously."""
-    with ctx.workprec(160):
+    with ctx.workprec(160 + 2 * max(counts).bit_length()):
         heads = [(-ball(exponent)).exp() for exponent in exponents]
-        cut = min(1.0, 150 / sum(n * math.exp(-x) for n, x in zip(counts, exponents, strict=True)))
+        # Nobody is the first to arrive after the cut, up to e**-200.
+        cut = min(arb(1), 200 / sum((n * p for n, p in zip(counts, heads, strict=True)), arb(0)), key=float)
 
         def pmf(own: int) -> arb:
             def others(t: acb, _: bool) -> acb:
@@ -182,9 +183,17 @@ def flip_pmf_by_level(counts: Sequence[int], exponents: Sequence[float]) -> list
                     (1 - p * t) ** (n - (s == own)) for s, (n, p) in enumerate(zip(counts, heads, strict=True))
                 )
 
-            return heads[own] * (acb.integral(others, 0, cut) + acb.integral(others, cut, 1)).real
+            return heads[own] * acb.integral(others, 0, cut, rel_tol=arb(2) ** -120).real
 
         return [pmf(own) for own in range(len(counts))]
+
+
+def softmax_by_level(counts: Sequence[int], exponents: Sequence[float | Fraction]) -> list[arb]:
+    """The same for the exponential mechanism."""
+    with ctx.workprec(160 + 2 * max(counts).bit_length()):
+        heads = [(-ball(exponent)).exp() for exponent in exponents]
+        total = sum((n * p for n, p in zip(counts, heads, strict=True)), arb(0))
+        return [own / total for own in heads]
 
 
 def softmax_in_balls(exponents: Sequence[float | Fraction]) -> list[arb]:

@@ -63,19 +63,17 @@ def test_a_stream_of_small_batches_is_seen_in_few_updates(monkeypatch):
     assert summary.candidates == 2**20
 
 
-def test_after_a_change_of_type_tables_are_as_large_again():
-    kinds = [WHOLE, pa.float64(), pa.float64(), pa.float64()]
-    tables = list(gathered(batches([1, 2, 1, 1, 1], [*kinds, pa.float64()]), ["score"], 4))
-    assert [table.num_rows for table in tables] == [1, 4, 1]
-
-
-def test_a_table_may_be_larger_than_asked_for():
-    assert [table.num_rows for table in gathered(batches([3, 3, 1]), ["score"], 4)] == [6, 1]
-
-
-def test_after_a_large_table_the_next_is_as_large_again():
-    tables = list(gathered(batches([4, 2, 2, 1]), ["score"], 4))
-    assert [table.num_rows for table in tables] == [4, 4, 1]
+@pytest.mark.parametrize(
+    ("sizes", "kinds", "tables"),
+    [
+        ([1, 2, 1, 1, 1], [WHOLE, *[pa.float64()] * 4], [1, 4, 1]),
+        ([3, 3, 1], None, [6, 1]),
+        ([4, 2, 2, 1], None, [4, 4, 1]),
+    ],
+    ids=["after another type", "larger than asked for", "after a large one"],
+)
+def test_tables_are_as_large_as_asked_for(sizes, kinds, tables):
+    assert [table.num_rows for table in gathered(batches(sizes, kinds), ["score"], 4)] == tables
 
 
 class RecordBatch(dict):

@@ -4,9 +4,10 @@ from fractions import Fraction
 from itertools import product
 
 import pytest
-from flint import arb, ctx, fmpq
+from flint import arb, ctx
 
 from dpselect.mechanisms.unlisted import MOST, Factor, Threshold, chosen_above, threshold
+from tests.reference import ball
 
 STEP = Fraction(1, 1024)
 DISTANCE = Fraction(7, 2)
@@ -15,15 +16,9 @@ DELTAS = [Fraction(1, 2), Fraction("1e-9"), Fraction("1e-300")]
 
 
 @pytest.fixture(autouse=True)
-def precise():
-    """Balls of 300 bits."""
-    before, ctx.prec = ctx.prec, 300
-    yield
-    ctx.prec = before
-
-
-def ball(number):
-    return arb(fmpq(number.numerator, number.denominator))
+def _precise():
+    with ctx.workprec(300):
+        yield
 
 
 def factor_of(rate, permuted, replaced, grouped, limited):

@@ -15,6 +15,7 @@ from dpselect.analysis import expected_error
 from dpselect.optimality import solve
 from dpselect.optimality.program import lower_bound, regular_program, solution
 from tests.optimality.test_lattice import vectors
+from tests.optimality.test_program import in_shares
 
 
 def key(q, r):
@@ -170,8 +171,9 @@ def test_the_optimum_is_proven_in_rational_arithmetic(n, k, m):
     lattice = program.lattice
     weights = np.array([Fraction(int(count), lattice.vectors) for count in lattice.orderings])
     floats = weights.astype(np.float64)
-    prices = dual_prices(program, float(odds), floats)
-    bound = odds * lower_bound(program, odds, weights, *prices)
+    plain = in_shares(program, float(odds), floats)
+    sums, rows = (np.array([Fraction(x) for x in part.marginals]) for part in (plain.eqlin, plain.ineqlin))
+    bound = odds * lower_bound(program, odds, weights, sums, -rows)
     assert isinstance(bound, Fraction)
 
     solved = solution(program, float(odds), floats)
@@ -188,15 +190,6 @@ def test_the_optimum_is_proven_in_rational_arithmetic(n, k, m):
     assert 0 <= value / bound - 1 < Fraction(1, 10**6)
     flip = solve(n, k, -math.log(odds), steps=m).ratios.permute_and_flip
     assert flip > 1.02  # so permute-and-flip is not optimal here, and that is proven
-
-
-def dual_prices(program, odds, weights):
-    """HiGHS's prices as fractions."""
-    rows, sums = program.rows(odds), program.sums(odds)
-    cost = program.class_errors(odds).T @ weights
-    found = linprog(cost, rows, np.zeros(rows.shape[0]), sums, np.ones(sums.shape[0]), method="highs-ds")
-    exact = [np.array([Fraction(x) for x in part.marginals]) for part in (found.eqlin, found.ineqlin)]
-    return exact[0], -exact[1]
 
 
 @settings(max_examples=25)

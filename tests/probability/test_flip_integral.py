@@ -1,4 +1,4 @@
-"""The probabilities of permute-and-flip, against exact arithmetic and every formula of the paper."""
+"""The probabilities of permute-and-flip, against exact arithmetic and every formula of the paper; and the softmax."""
 
 import math
 from fractions import Fraction
@@ -9,7 +9,7 @@ import pytest
 from flint import arb, ctx, fmpq
 
 from dpselect import PermuteAndFlip
-from dpselect.mechanisms.laws import permute_and_flip_by_level, permute_and_flip_probabilities
+from dpselect.mechanisms.laws import permute_and_flip_by_level, permute_and_flip_probabilities, softmax
 from tests import reference
 
 TOLERANCE = 1e-12
@@ -55,6 +55,9 @@ EPSILONS = [1e-6, 1e-3, 0.1, 1.0, 10.0, 1e3]
 def test_every_candidate_is_accurate(case, epsilon):
     exponents = [epsilon / 2 * loss for loss in LOSSES[case]]
     assert_accurate(exponents, reference.flip_pmf_in_balls(exponents))
+    ours = softmax(np.array(exponents))
+    assert reference.relative_error(ours, reference.softmax_in_balls(exponents)) <= 1e-14
+    assert abs(math.fsum(ours) - 1) <= 1e-14
 
 
 @pytest.mark.parametrize("ulps", [-8, -1, 0, 1, 8])
@@ -159,6 +162,7 @@ def test_a_million_distinct_candidates_sum_to_one():
     exponents[123] = 0.0
     ours = permute_and_flip_probabilities(exponents)
     assert abs(math.fsum(ours) - 1) <= TOLERANCE
+    assert abs(math.fsum(softmax(exponents)) - 1) <= 1e-13
     assert (np.diff(ours[np.argsort(exponents)]) <= 0).all(), "a worse candidate is not more likely"
 
 

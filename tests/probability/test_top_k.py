@@ -4,12 +4,14 @@ Each test also shows its power: draws do not pass for those of the other mechani
 """
 
 import math
-from itertools import pairwise, permutations, product
+from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from dpselect import ExponentialMechanism, PermuteAndFlip
 from dpselect.analysis.top_k import (
     expected_shortfall_of_margins,
     expected_shortfall_of_one_shot,
@@ -22,11 +24,13 @@ from dpselect.analysis.top_k import (
 )
 from dpselect.errors import InvalidValue
 from tests import reference
-from tests.selection.samplers import margin, sets_of, total
+from tests.selection.samplers import law_over_sets, margin, total
 from tests.simulated_top_k import noisy_counts, one_shot, peeling
 from tests.statistical.goodness import THRESHOLD, assert_fits, assert_rejected
+from tests.top_k.exact import one_shot_pmf
 
 PMF = {True: reference.permute_and_flip_pmf, False: reference.exponential_pmf}
+IN_BALLS = {True: reference.flip_pmf_in_balls, False: reference.softmax_in_balls}
 CASES = {
     "spread": ([4, 3, 1, 0, 2], 2),
     "one": ([3, 1, 0, 2], 1),
@@ -52,66 +56,25 @@ def counts_of(drawn, outcomes):
     return counts
 
 
-def peeling_pmf(scores, sequences, rate, waits):
-    probabilities = []
-    for sequence in sequences:
-        left, probability = list(range(len(scores))), 1.0
-        for choice in sequence:
-            probability *= PMF[waits]([scores[i] for i in left], rate)[left.index(choice)]
-            left.remove(choice)
-        probabilities.append(probability)
-    return np.array(probabilities)
-
-
-def one_shot_pmf(scores, sequences, rate):
-    """The probability of each sequence, by numerical integration over the noises, the last one outermost.
-
-    Candidate s has z uniform on [0, 1 / p_s]; the k smallest are chosen. On a fine grid, the probability that the first
-    ones of a sequence are in order and below z is a cumulative sum.
-    """
-    p = np.exp(rate * (np.array(scores) - max(scores)))
-    edges = np.unique(np.concatenate([[0.0], np.geomspace(1e-6, 1, 200), 1 / p[p > 1e-9]]))
-    nodes, weights = np.polynomial.legendre.leggauss(8)
-    fine = np.concatenate([np.linspace(a, b, 41)[:-1] for a, b in pairwise(edges)] + [edges[-1:]])
-    z = fine[:-1, None] + np.diff(fine)[:, None] * (nodes + 1) / 2
-    w = np.diff(fine)[:, None] * weights / 2
-    probabilities = []
-    for sequence in sequences:
-        density = np.ones_like(z)
-        for place, choice in enumerate(sequence):
-            density = density * p[choice] * (z * p[choice] < 1)
-            if place < len(sequence) - 1:
-                whole = np.cumsum((density * w).sum(axis=1))
-                # Inside a cell, the cumulative sum is interpolated by a straight line.
-                start = np.append(0.0, whole[:-1])[:, None]
-                density = start + (whole[:, None] - start) * (nodes + 1) / 2
-        rest = np.prod([1 - np.minimum(1, p[s] * z) for s in range(len(scores)) if s not in sequence], axis=0)
-        probabilities.append((density * rest * w).sum())
-    assert sum(probabilities) == pytest.approx(1, abs=1e-5)
-    return np.array(probabilities) / sum(probabilities)
-
-
 def sum_law(scores, k, rate, waits):
-    sets = sets_of(len(scores), [k])
-    return dict(zip(sets, PMF[waits]([total(scores, chosen) for chosen in sets], rate), strict=True))
+    return law_over_sets(scores, total, [k], rate, IN_BALLS[waits])
 
 
 def margin_law(scores, k, rate, waits):
-    sets = sets_of(len(scores), range(k[0], k[1] + 1) if isinstance(k, tuple) else [k])
-    return dict(zip(sets, PMF[waits]([margin(scores, chosen) for chosen in sets], rate), strict=True))
+    return law_over_sets(scores, margin, range(k[0], k[1] + 1) if isinstance(k, tuple) else [k], rate, IN_BALLS[waits])
 
 
 def peeling_law(scores, k, rate, waits):
-    sequences = list(permutations(range(len(scores)), k))
-    return dict(zip(sequences, peeling_pmf(scores, sequences, rate, waits), strict=True))
+    return reference.peeled_orders(scores, (PermuteAndFlip if waits else ExponentialMechanism)(rate, score_range=1), k)
 
 
 def one_shot_law(scores, k, rate, waits):
     """Of the exponential mechanism there is none; peeling stands for it in power checks."""
     if not waits:
         return peeling_law(scores, k, rate, True)
-    sequences = list(permutations(range(len(scores)), k))
-    return dict(zip(sequences, one_shot_pmf(scores, sequences, rate), strict=True))
+    coins = [Fraction(math.exp(rate * (score - max(scores)))).limit_denominator(10**6) for score in scores]
+    found = one_shot_pmf(coins, k)
+    return {order: float(probability) for order, probability in found.items()}
 
 
 # The law of each simulation, its draws and those of its power check, and the rate that this tells from the right one.

@@ -1,13 +1,13 @@
 """Arrivals: the bounds enclose the truth (flint), and contests are decided by the bits that matter."""
 
-import itertools
 import math
 from dataclasses import replace
 from fractions import Fraction
+from itertools import cycle, islice, product
 
 import numpy as np
 import pytest
-from flint import arb, ctx, fmpq
+from flint import ctx
 from scipy import integrate
 
 from dpselect.selection.draws import Draws
@@ -25,7 +25,9 @@ from dpselect.selection.races import (
     in_order,
     log_sizes,
 )
+from tests.reference import ball
 from tests.seam import BitsExhausted, ScriptedBits
+from tests.selection.samplers import log_head, log_tick, log_two_sided
 from tests.statistical.goodness import assert_fits, assert_rejected
 
 SIZES = [1, 2, 3, 1000, 2**32 + 1, 2**53 + 1, 2**63, 2**64 - 1, 10**30 + 7, 10**500 + 1]
@@ -42,34 +44,6 @@ def _many_bits():
 
 def keys(ordered):
     return [key for key, _ in ordered]
-
-
-def log_head(size: int, end: int, depth: int) -> arb | None:
-    """The definition of ln T without its exponent at V = end / 2**depth; None where it is infinite."""
-    if not end:
-        return None
-    left = arb(fmpq((1 << depth) - end, 1 << depth))
-    return (1 - left ** (1 / arb(size))).log() if end < 1 << depth else arb(0)
-
-
-def ball(number: float | Fraction) -> arb:
-    numerator, denominator = number.as_integer_ratio()
-    return arb(fmpq(numerator, denominator))
-
-
-def log_tick(size: int, end: int, depth: int) -> arb | None:
-    """The definition of ln x at V = end / 2**depth; None where it is infinite."""
-    whole = 1 << depth
-    return None if end in (0, whole) else (-arb(fmpq(whole - end, whole)).log() / arb(size)).log()
-
-
-def log_two_sided(size: int, end: int, depth: int) -> arb | None:
-    """The negative of Laplace noise whose tail has the probability V."""
-    whole = 1 << depth
-    assert size == 1
-    if end in (0, whole):
-        return None
-    return arb(fmpq(2 * end, whole)).log() if 2 * end <= whole else -arb(fmpq(2 * (whole - end), whole)).log()
 
 
 LAWS = {
@@ -96,7 +70,7 @@ def test_brackets_enclose_the_truth_and_shrink_to_it(law, prefix, deeper):
     """The bracket is hardly wider than the cell of V makes it, so that every contest ends."""
     kind, truth, sizes = LAWS[law]
     fill = {0: "0" * 64, 2**53 - 1: "1" * 64}.get(prefix, "01" * 32)
-    for size, exponent in itertools.product(sizes, EXPONENTS):
+    for size, exponent in product(sizes, EXPONENTS):
         arrival = kind(exponent, size, prefix)
         for _ in range(deeper):
             arrival = arrival.refined(ScriptedBits(fill))
@@ -109,9 +83,9 @@ def test_brackets_enclose_the_truth_and_shrink_to_it(law, prefix, deeper):
 @EVERY_LAW
 def test_float_bounds_enclose_the_truth(law):
     kind, truth, sizes = LAWS[law]
-    cells = list(itertools.product(PREFIXES, sizes, EXPONENTS))
+    cells = list(product(PREFIXES, sizes, EXPONENTS))
     random = [int(p) for p in Draws().words(200, 64) >> np.uint64(11)]
-    others = itertools.cycle(itertools.product(sizes, EXPONENTS))
+    others = cycle(product(sizes, EXPONENTS))
     cells += [(p, *other) for p, other in zip(random, others, strict=False)]
     prefixes, exponents = (np.array([float(cell[i]) for cell in cells]) for i in (0, 2))
     low, high = float_bounds(prefixes, exponents, log_sizes([size for _, size, _ in cells]), kind)
@@ -192,29 +166,35 @@ def test_equal_beginnings_are_decided_by_the_first_bit_that_differs(kind, size, 
         assert keys(in_order(arrivals, ScriptedBits("".join(steps)))) == [20, 10]
 
 
+def words_of(values, depth):
+    """The bits behind the first ones of all V, 64 of each at a time, as a contest asks for them."""
+    shifts = range(depth - DEPTH - 64, -1, -64)
+    return "".join(format(v >> shift & (2**64 - 1), "064b") for shift in shifts for v in values)
+
+
+# The V at which a single candidate without an exponent arrives at a time, of which the logarithm is given.
+V_AT = {
+    "arrival": lambda log: log.exp(),
+    "tick": lambda log: 1 - (-log.exp()).exp(),
+    "two-sided": lambda log: log.exp() / 2 if log < 0 else 1 - (-log).exp() / 2,
+}
+
+
 @pytest.mark.parametrize("deep", [60, 120, 180, 240])
-@pytest.mark.parametrize("size", [2, 10**6, 2**64 - 1])
-def test_deep_contests_are_decided_as_flint_decides_them(size, deep):
-    """A run against a single best candidate, whose T is its V: set to the run's T up to a bit far down."""
-    exponent, depth = Fraction(1, 2), DEPTH + 64 * 5
+@pytest.mark.parametrize(("law", "size"), [*product(["arrival", "tick"], [1, 2, 10**6, 2**64 - 1]), ("two-sided", 1)])
+def test_deep_contests_are_decided_as_flint_decides_them(law, size, deep):
+    """A run that is 1/2 lower against a single best candidate, which arrives at the same time up to a bit far down."""
+    kind, truth, _ = LAWS[law]
+    depth = DEPTH + 64 * 5
     many = (1 << depth) // 3
-    log_many = ball(exponent) + log_head(size, many, depth)
-    below = int((log_many.exp() * 2**deep).floor().unique_fmpz())
-    assert _contest(exponent, size, many, below << (depth - deep), depth) == "one"
-    assert _contest(exponent, size, many, (below + 1) << (depth - deep), depth) == "many"
-
-
-def _contest(exponent: Fraction, size: int, many: int, one: int, depth: int) -> str:
-    """Who is earliest, from the bits of both V, revealed as the contest asks for them."""
-    arrivals = {
-        "many": Arrival(exponent, size, many >> (depth - DEPTH)),
-        "one": Arrival(Fraction(0), 1, one >> (depth - DEPTH)),
-    }
-    words = []
-    for step in range(1, (depth - DEPTH) // 64 + 1):
-        shift = depth - DEPTH - 64 * step
-        words += [format(v >> shift & (2**64 - 1), "064b") for v in (many, one)]
-    return earliest(arrivals, ScriptedBits("".join(words)))
+    below = int((V_AT[law](ball(Fraction(1, 2)) + truth(size, many, depth)) * 2**deep).floor().unique_fmpz())
+    for best, winner in ((below, "one"), (below + 1, "many")):
+        one = best << (depth - deep)
+        arrivals = {
+            "many": kind(Fraction(1, 2), size, many >> (depth - DEPTH)),
+            "one": kind(Fraction(0), 1, one >> (depth - DEPTH)),
+        }
+        assert earliest(arrivals, ScriptedBits(words_of([many, one], depth))) == winner
 
 
 def test_a_tie_that_lasts_asks_for_bits_forever():
@@ -323,31 +303,6 @@ def test_each_comes_first_with_its_chance(gap, sizes):
     assert_rejected(counts, [wrong, 1 - wrong], truth=[chance(p), 1 - chance(p)])
 
 
-@EVERY_LAW
-def test_deep_contests_of_each_law_are_decided_as_flint_decides_them(law):
-    """A candidate that is 1/2 lower against one whose T is set to the same up to a bit far down."""
-    kind, truth, _ = LAWS[law]
-    depth = DEPTH + 64 * 4
-    lower = (1 << depth) // 3
-    time = ball(Fraction(1, 2)) + truth(1, lower, depth)
-    share = {"arrival": time.exp, "tick": lambda: 1 - (-time.exp()).exp(), "two-sided": lambda: time.exp() / 2}[law]()
-    if law == "two-sided":
-        share = share if share < 0.5 else 1 - (-time).exp() / 2
-    for deep in (60, 120, 180):
-        below = int((share * 2**deep).floor().unique_fmpz())
-        for best, winner in ((below << (depth - deep), 1), ((below + 1) << (depth - deep), 0)):
-            arrivals = {
-                0: kind(Fraction(1, 2), 1, lower >> (depth - DEPTH)),
-                1: kind(Fraction(0), 1, best >> (depth - DEPTH)),
-            }
-            words = ""
-            for step in range(1, 5):
-                shift = depth - DEPTH - 64 * step
-                words += "".join(format(v >> shift & (2**64 - 1), "064b") for v in (lower, best))
-            assert earliest(dict(arrivals), ScriptedBits(words)) == winner
-            assert keys(in_order(arrivals, ScriptedBits(words))) == [winner, 1 - winner]
-
-
 # All of them in order.
 
 
@@ -368,7 +323,7 @@ def test_only_as_many_bits_as_are_asked_for():
     """The first of all needs no bits of those that come later."""
     numbered = {0: Arrival(Fraction(0), 1, 2), 1: Arrival(Fraction(0), 1, 9), 2: Arrival(Fraction(0), 1, 9)}
     assert next(in_order(numbered, ScriptedBits("")))[0] == 0
-    assert keys(itertools.islice(in_order(numbered, ScriptedBits("1" * 64 + "0" * 64)), 2)) == [0, 2]
+    assert keys(islice(in_order(numbered, ScriptedBits("1" * 64 + "0" * 64)), 2)) == [0, 2]
 
 
 def test_those_without_a_bound_wait():

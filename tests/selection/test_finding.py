@@ -7,13 +7,14 @@ from functools import cache, partial
 
 import numpy as np
 import pytest
-from flint import arb, ctx, fmpq
+from flint import arb, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.mechanisms.unlisted import Finding
 from dpselect.selection.draws import Draws
+from tests.reference import ball
 from tests.seam import BitsExhausted, ScriptedBits
 from tests.statistical.goodness import assert_fits, assert_rejected
 
@@ -57,11 +58,6 @@ EXTREME = pytest.mark.parametrize("pair", [*SMALL, *LARGE], ids=shown)
 def _balls():
     with ctx.workprec(PRECISION):
         yield
-
-
-def ball(number):
-    number = Fraction(number)
-    return arb(fmpq(number.numerator, number.denominator))
 
 
 @cache

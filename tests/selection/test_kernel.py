@@ -173,7 +173,7 @@ def check_octets(gaps, octets, rate):
 
 def check_coins(exponents, words, prefixes, depths):
     """The two filters may differ in what they leave in doubt by an error of `exp`, and never in what they decide."""
-    bounds = draws.MARGIN, draws.SLACK, draws._VANISHED
+    bounds = draws.MARGIN, draws.SLACK, draws.VANISHED
     heads, doubtful = kernel.coins(exponents, words, prefixes, depths, *bounds)
     plain, in_doubt = draws._filtered_coins(exponents, words, prefixes, depths, draws.MARGIN)
     clear = np.setdiff1d(np.arange(words.size), np.union1d(doubtful, in_doubt))

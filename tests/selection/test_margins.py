@@ -7,17 +7,16 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from flint import arb, ctx, fmpq, fmpz
+from flint import arb, ctx, fmpz
 
 from dpselect import ExponentialMechanism, PermuteAndFlip
 from dpselect.selection.draws import Draws
 from dpselect.selection.gaps import Rate
 from dpselect.selection.races import Arrival, Tick
 from dpselect.selection.sets import LogFactorials, MarginRun, MarginRuns
-from tests import reference
 from tests.reference import ball
 from tests.seam import ScriptedBits, distribution
-from tests.selection.samplers import FILL, Nobody, Surviving, margin, sets_of, slow
+from tests.selection.samplers import FILL, Nobody, Surviving, first_of_cells, margin, sets_of, slow, time_in_cell
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.watchdog import at_once
 
@@ -224,16 +223,6 @@ def test_every_run_is_read_once_and_cold_ones_rarely_have_a_head(interval, rate,
         assert hot == set(seen), "the first ring may come late"
 
 
-def log_time(kind, size, v):
-    """The definition of ln T without its exponent, at a rational V; None where it is infinite."""
-    if v == 0 or (v == 1 and kind is Tick):
-        return None
-    if v == 1:
-        return arb(0)
-    wait = -arb(fmpq((1 - v).numerator, (1 - v).denominator)).log() / arb(fmpz(size))
-    return wait.log() if kind is Tick else (1 - (-wait).exp()).log()
-
-
 @pytest.mark.parametrize("kind", [Arrival, Tick])
 @pytest.mark.parametrize(("ranked", "interval"), [([5, 4, 2, 2], (2, 2)), ([3, 2, 0], (1, 2)), ([2, 2, 1], (2, 2))])
 def test_the_earliest_run_of_every_cell_wins(ranked, interval, kind):
@@ -242,16 +231,10 @@ def test_the_earliest_run_of_every_cell_wins(ranked, interval, kind):
     runs = margin_runs(ranked, interval, Fraction(1, 3))
     order = [own[i] for own, _, _, zeros in runs._warm(kind, Nobody("")) for i in range(len(zeros))]
     assert set(order) == set(all_runs(runs))
-    ends = []
-    with ctx.workprec(200):
-        for exponent, size in map(runs.exact, order):
-            times = [log_time(kind, size, Fraction(v, 2**bits)) for v in range(2**bits + 1)]
-            ends.append([None if t is None else float(t) + float(exponent) for t in times])
+    ends = [[time_in_cell(kind, *runs.exact(run), v, bits) for v in range(2**bits)] for run in order]
     decided = 0
     for cell in itertools.product(range(2**bits), repeat=len(order)):
-        low = [-math.inf if ends[i][v] is None else ends[i][v] - 1e-9 for i, v in enumerate(cell)]
-        high = [math.inf if ends[i][v + 1] is None else ends[i][v + 1] + 1e-9 for i, v in enumerate(cell)]
-        first = [i for i in range(len(order)) if all(high[i] < low[j] for j in range(len(order)) if j != i)]
+        first = first_of_cells([ends[i][v] for i, v in enumerate(cell)])
         if first:
             decided += 1
             words = [format(v, f"0{bits}b") + format(FILL.getrandbits(64 - bits), f"0{64 - bits}b") for v in cell]
@@ -333,29 +316,3 @@ def test_large_questions_end(kind):
         assert kind(1, score_range=2).select_margin(counts, 50) == list(range(0, 20_000, 400))
         assert len(kind(1, score_range=2).select_margin(counts, (10, 12))) in (10, 11, 12)
         assert kind(1, score_range=2).select_margin([900, 0], 1, lengths=[1, 2**59]) == [0]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", LAWS)
-def test_the_number_of_members_inside_a_long_class_has_its_law(kind):
-    """Two levels of 30 candidates each, sets of five: by how many of the upper level are chosen."""
-    k, draws = 5, 6_000
-    counts = [6] * 30 + [0] * 30
-    # Sets of the upper level only lose six against nothing, all others twelve less.
-    margins = [0 if own == k else -6 for own in range(k + 1)]
-    weights = [math.comb(30, own) * math.comb(30, k - own) for own in range(k + 1)]
-    mechanism = kind(1, score_range=1)
-    found = [sum(i < 30 for i in mechanism.select_margin(counts, k)) for _ in range(draws)]
-
-    def law(rate):
-        exponents = [rate * -own for own in margins]
-        if kind is ExponentialMechanism:
-            each = np.exp(np.negative(exponents))
-        else:
-            each = np.array([float(p) for p in reference.flip_pmf_by_level(weights, exponents)])
-        total = np.array(weights) * each
-        return total / total.sum()
-
-    drawn = np.bincount(found, minlength=k + 1)
-    assert_fits(drawn, law(1.0))
-    assert_rejected(drawn, law(1.2), truth=law(1.0))

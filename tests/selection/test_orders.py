@@ -7,10 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from flint import arb, fmpq
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.polynomial import Polynomial
 
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 from dpselect._scores import as_vector
@@ -19,9 +17,8 @@ from dpselect.selection.draws import Draws
 from dpselect.selection.gaps import Rate, gaps_of
 from dpselect.selection.races import DEPTH, Arrival, Tick, TwoSided, choose_in_order
 from tests.seam import ScriptedBits, distribution
-from tests.selection.samplers import assert_drawn, random_bits, slow
-from tests.selection.test_runs import COLD, NOBODY, shares_by_integral, survivor
-from tests.statistical.goodness import assert_fits, assert_rejected
+from tests.selection.samplers import first_of_cells, random_bits, slow, time_in_cell
+from tests.selection.test_runs import COLD, NOBODY, survivor
 from tests.watchdog import at_once
 
 KINDS = [Arrival, Tick, TwoSided]
@@ -44,37 +41,6 @@ def order_of(scores, k, kind, source, lengths=None):
 # Every cell of the first bits of all V.
 
 
-def log_time(kind, v):
-    """The definition of ln T without its exponent, at a rational V; None where it is infinite."""
-    if v in (0, 1) and not (kind is Arrival and v == 1):
-        return None
-    v = arb(fmpq(v.numerator, v.denominator))
-    if kind is Arrival:
-        return v.log()
-    if kind is Tick:
-        return (-(1 - v).log()).log()
-    return (2 * v).log() if 2 * v <= 1 else -(2 * (1 - v)).log()
-
-
-def bounds(kind, exponent, prefix, depth):
-    """Floats below and above ln T in a cell of V."""
-    low, high = (log_time(kind, Fraction(prefix + end, 2**depth)) for end in (0, 1))
-    return (
-        -math.inf if low is None else float(low) + float(exponent) - 1e-9,
-        math.inf if high is None else float(high) + float(exponent) + 1e-9,
-    )
-
-
-def first_of_cells(intervals, k):
-    """The first k of these intervals in order, if they are certain; else None."""
-    order = sorted(range(len(intervals)), key=intervals.__getitem__)[: k + 1]
-    for place, following in itertools.pairwise(order):
-        if intervals[place][1] >= intervals[following][0]:
-            return None
-    rest = [intervals[i][0] for i in range(len(intervals)) if i not in order[:k]]
-    return order[:k] if all(intervals[order[k - 1]][1] < low for low in rest) else None
-
-
 CELLS = {
     "near": [0, -1, -2],
     "ties": [3, 3, 1],
@@ -89,7 +55,7 @@ CELLS = {
 def test_the_kernel_picks_the_first_of_every_cell(case, kind, k):
     scores, bits = CELLS[case], 3
     best = max(scores)
-    ends = [[bounds(kind, best - Fraction(s), v, bits) for v in range(2**bits)] for s in scores]
+    ends = [[time_in_cell(kind, best - Fraction(s), 1, v, bits) for v in range(2**bits)] for s in scores]
     decided = 0
     for cell in itertools.product(range(2**bits), repeat=3):
         expected = first_of_cells([ends[i][v] for i, v in enumerate(cell)], k)
@@ -133,8 +99,8 @@ def test_cold_candidates_are_read_where_they_survive():
             format(v, "04b") + random_bits(60),
         ]
         found = order_of(scores, k, Arrival, ScriptedBits(survivor(0) + NOBODY + "".join(words)))
-        cold = bounds(Arrival, 9, v, 4 + COLD)
-        intervals = [cold, bounds(Arrival, 0, 8, 4), bounds(Arrival, 0, 9, 4)]
+        cold = time_in_cell(Arrival, 9, 1, v, 4 + COLD)
+        intervals = [cold, time_in_cell(Arrival, 0, 1, 8, 4), time_in_cell(Arrival, 0, 1, 9, 4)]
         expected = first_of_cells(intervals, k)
         assert expected is None or found == [(i, 0) for i in expected]
     assert order_of(scores, k, Arrival, ScriptedBits(NOBODY * 2 + random_bits(128)))[0][0] in (1, 2)
@@ -226,192 +192,6 @@ def test_ranks_are_uniform_in_their_runs():
         found = distribution(lambda draws, kind=kind: tuple(choose_in_order(gaps, np.array([4]), 2, kind, draws)))
         pairs = {((0, a), (0, b)) for a, b in itertools.permutations(range(4), 2)}
         assert found == dict.fromkeys(pairs, Fraction(1, 12))
-
-
-# Laws.
-
-
-def one_shot_law(exponents, k):
-    """The probability of each order of k, where T is uniform up to exp(e): integrals of polynomials in pieces."""
-    ends = np.exp(np.array(exponents, float))
-    edges = np.concatenate([[0.0], np.unique(ends)])
-    pieces = list(itertools.pairwise(edges.tolist()))
-
-    def density(i):
-        return [Polynomial([1 / ends[i] if high <= ends[i] else 0.0]) for _, high in pieces]
-
-    def later(i):
-        return [Polynomial([1.0, -1 / ends[i]] if high <= ends[i] else [0.0]) for _, high in pieces]
-
-    def integrated(parts):
-        total, found = 0.0, []
-        for part, (low, high) in zip(parts, pieces, strict=True):
-            primitive = part.integ()
-            found.append(primitive - primitive(low) + total)
-            total = found[-1](high)
-        return found, total
-
-    def law(order):
-        before = [Polynomial([1.0])] * len(pieces)
-        for i in order[:-1]:
-            before, _ = integrated([a * b for a, b in zip(before, density(i), strict=True)])
-        parts = [a * b for a, b in zip(before, density(order[-1]), strict=True)]
-        for other in set(range(len(exponents))) - set(order):
-            parts = [a * b for a, b in zip(parts, later(other), strict=True)]
-        return integrated(parts)[1]
-
-    return {order: law(order) for order in itertools.permutations(range(len(exponents)), k)}
-
-
-def plackett_law(exponents, k):
-    """One exponential mechanism after another."""
-    weights = np.exp(-np.array(exponents, float))
-
-    def law(order):
-        left, total = weights.sum(), 1.0
-        for i in order:
-            total *= weights[i] / left
-            left -= weights[i]
-        return total
-
-    return {order: law(order) for order in itertools.permutations(range(len(exponents)), k)}
-
-
-def laplace_law(exponents, k):
-    """Integrals over a grid that has the kinks of all densities among its points."""
-    grid = np.linspace(-60, 40, 100 * 256 + 1)  # exponents are multiples of 1/256 in these tests
-    shifted = grid + np.array(exponents, float)[:, None]
-    density = np.exp(-np.abs(shifted)) / 2
-    below = np.where(shifted < 0, np.exp(np.minimum(shifted, 0)) / 2, 1 - np.exp(-np.maximum(shifted, 0)) / 2)
-    step = grid[1] - grid[0]
-
-    def above(values):
-        """The integral from each point to the right end."""
-        cells = (values[1:] + values[:-1]) * step / 2
-        return np.concatenate([np.cumsum(cells[::-1])[::-1], [0.0]])
-
-    def law(order):
-        before = np.ones(grid.size)
-        for i in order[:-1]:
-            before = above(before * density[i])
-        others = np.prod([below[j] for j in set(range(len(exponents))) - set(order)], axis=0)
-        return above(before * density[order[-1]] * others)[0]
-
-    found = {order: law(order) for order in itertools.permutations(range(len(exponents)), k)}
-    total = sum(found.values())
-    assert abs(total - 1) < 1e-4
-    return {order: p / total for order, p in found.items()}
-
-
-LAWS = {Arrival: one_shot_law, Tick: plackett_law, TwoSided: laplace_law}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_laws_sum_to_one(kind):
-    for exponents, k in (([0, 1, 2], 2), ([0, 0, 0.5, 3], 3)):
-        law = LAWS[kind](exponents, k)
-        assert sum(law.values()) == pytest.approx(1, abs=1e-9)
-    assert LAWS[kind]([0, 0, 0], 3) == pytest.approx(dict.fromkeys(law_keys(3), 1 / 6), abs=1e-6)
-
-
-def law_keys(count):
-    return list(itertools.permutations(range(count)))
-
-
-STATISTICS = {
-    "near": ([3, 2, 0, 1], 2, 1),
-    "ties": ([1, 1, 0], 3, 2),
-    "one": ([0, 1, 3], 1, 1),
-    "cold": ([0, 9, 10, 1], 2, 1),
-    "floats": ([0.25, -0.5, 1.75], 2, 1),
-    "fractions": ([Fraction(1, 4), Fraction(-5, 8), Fraction(10**20 + 1, 10**20)], 2, 2),
-}
-DRAWS = 1_500
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("case", ["near", slow("ties"), slow("one"), "cold", slow("floats"), "fractions"])
-def test_draws_fit_and_those_of_another_rate_do_not(case, kind):
-    scores, k, epsilon = STATISTICS[case]
-    mechanism = MECHANISMS[kind](epsilon, score_range=1)
-
-    def law(rate):
-        return LAWS[kind]([float(round(rate * 256 * (max(scores) - Fraction(s)))) / 256 for s in scores], k)
-
-    laws = law(mechanism.rate), law(mechanism.rate / 4)
-    assert_drawn(lambda: tuple(mechanism.select_order(scores, k)), DRAWS, *laws)
-
-
-@pytest.mark.parametrize("kind", [Arrival, slow(Tick), slow(TwoSided)])
-def test_each_law_is_told_from_the_others(kind):
-    scores, k, draws = [2, 0, 0, 0], 2, 5_000 if kind is Arrival else 12_000
-    mechanism = MECHANISMS[kind](1, score_range=1)
-    found = Counter(tuple(mechanism.select_order(scores, k)) for _ in range(draws))
-    laws = {own: LAWS[own]([0, 2, 2, 2], k) for own in KINDS}
-    # Where the best one is: first, second or not chosen.
-    counts, cells = np.zeros(3), {own: np.zeros(3) for own in KINDS}
-    for order in laws[kind]:
-        place = order.index(0) if 0 in order else 2
-        counts[place] += found[order]
-        for own in KINDS:
-            cells[own][place] += laws[own][order]
-    assert_fits(counts, cells[kind])
-    for own in set(KINDS) - {kind}:
-        assert_rejected(counts, cells[own], truth=cells[kind])
-
-
-def law_of_one_among_many(kind, length, gap):
-    """A single candidate and a longer run that is lower: its place among the first two, or none."""
-    p = math.exp(-gap)
-    if kind is Tick:
-        first = 1 / (1 + length * p)
-        second = (1 - first) / (1 + (length - 1) * p)
-    else:  # T of the single one is t: none of the others is before it, or one is
-        first = shares_by_integral([1, length], [0, gap])[0]
-        nodes, weights = np.polynomial.legendre.leggauss(30)
-        edges = np.concatenate([[0.0], np.geomspace(1e-12, 1, 300)])
-        t = (edges[:-1, None] + np.diff(edges)[:, None] * (nodes + 1) / 2).ravel()
-        w = (np.diff(edges)[:, None] * weights / 2).ravel()
-        second = float((length * p * t * np.exp((length - 1) * np.log1p(-p * t))) @ w)
-    return [first, second, 1 - first - second]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", [Arrival, Tick])
-@pytest.mark.parametrize(
-    ("length", "gap"),
-    [(40, 3), (10**6, 13), slow(10**12, 27), slow(2**59, 40)],
-)
-def test_a_long_run_has_the_law_of_its_candidates(kind, length, gap):
-    """Also a run so long that its first arrivals start with more than fifty zeros; eight times as many are told."""
-    draws, counts = 400, [0, 0, 0]
-    mechanism = MECHANISMS[kind](1, score_range=1)
-    for _ in range(draws):
-        chosen = mechanism.select_order([gap, 0], 2, lengths=[1, length])
-        counts[chosen.index(0) if 0 in chosen else 2] += 1
-        assert len(set(chosen)) == 2
-        assert max(chosen) <= length
-    right, wrong = (law_of_one_among_many(kind, size, gap) for size in (length, length / 8))
-    assert_fits(counts, right)
-    assert_rejected(counts, wrong, truth=right)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_runs_have_the_law_of_the_candidates_they_stand_for(kind):
-    scores, lengths, k = [2, 0, 1], [1, 2, 2], 2
-    mechanism = MECHANISMS[kind](1, score_range=1)
-    laws = (LAWS[kind]([rate * e for e in (0, 2, 2, 1, 1)], k) for rate in (1, 0))
-    assert_drawn(lambda: tuple(mechanism.select_order(scores, k, lengths=lengths)), DRAWS, *laws)
-
-
-def test_draws_stay_right_where_floats_doubt(monkeypatch):
-    """With a margin of a fifth the exact order decides often."""
-    monkeypatch.setattr("dpselect.selection.races.MARGIN", 0.2)
-    for kind in KINDS:
-        mechanism = MECHANISMS[kind](1, score_range=1)
-        laws = (LAWS[kind](exponents, 2) for exponents in ([0, 2, 1], [0, 0, 0]))
-        assert_drawn(lambda own=mechanism: tuple(own.select_order([2, 0, 1], 2)), 600, *laws)
 
 
 # Everything ends.

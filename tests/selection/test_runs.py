@@ -2,22 +2,20 @@
 
 import math
 from fractions import Fraction
-from itertools import pairwise, product
+from itertools import product
 
 import numpy as np
 import pytest
-from flint import acb, arb, ctx, fmpq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpselect import ExponentialMechanism, PermuteAndFlip
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.selection.gaps import Rate, gaps_of
-from dpselect.selection.races import _warm_runs, choose_in_runs, total_of, without_empty
+from dpselect.selection.races import Arrival, _warm_runs, choose_in_runs, total_of, without_empty
 from tests import reference
 from tests.seam import ScriptedBits
-from tests.selection.samplers import Nobody, Surviving, random_bits
-from tests.statistical.goodness import assert_fits, assert_rejected
+from tests.selection.samplers import Nobody, Surviving, random_bits, time_in_cell
 
 COLD = 8  # bits that are zero in V of a cold run
 
@@ -31,22 +29,12 @@ def skips(monkeypatch):
 # Exact probabilities: every cell of the first bits of all V, and who wins in it whatever the other bits are.
 
 
-def ends_of_cells(exponent, size, bits, zeros):
-    """Floats below and above ln T at the ends of the cells of V, whose first `zeros` bits are zero."""
-    with ctx.workprec(300 + 2 * int(size).bit_length()):
-        shift = arb(fmpq(exponent.numerator, exponent.denominator))
-        lows, highs = [-math.inf], [-math.inf]
-        for end in range(1, 2**bits + 1):
-            left = arb(fmpq(2 ** (bits + zeros) - end, 2 ** (bits + zeros)))
-            true = float(((1 - left ** (1 / arb(size))).log() if left != 0 else arb(0)) + shift)
-            lows.append(math.nextafter(math.nextafter(true, -math.inf), -math.inf))
-            highs.append(math.nextafter(math.nextafter(true, math.inf), math.inf))
-    return np.array(lows[:-1]), np.array(highs[1:])
-
-
 def winners(exponents, lengths, bits, zeros):
     """The winner of every cell, as an array with an axis for each run; -1 where these bits do not tell."""
-    runs = [ends_of_cells(e, m, bits, z) for e, m, z in zip(exponents, lengths, zeros, strict=True)]
+    runs = [
+        np.transpose([time_in_cell(Arrival, e, m, v, bits + z) for v in range(2**bits)])
+        for e, m, z in zip(exponents, lengths, zeros, strict=True)
+    ]
     grids = [np.meshgrid(*[run[side] for run in runs], indexing="ij") for side in (0, 1)]
     found = np.full((2**bits,) * len(runs), -1)
     for own in range(len(runs)):
@@ -56,12 +44,9 @@ def winners(exponents, lengths, bits, zeros):
 
 
 def exact_shares(scores, lengths, rate):
-    """The probability that each run wins, from the expanded vector of candidates."""
-    best = max(scores)
-    expanded = [rate * (best - score) for score, m in zip(scores, lengths, strict=True) for _ in range(m)]
-    pmf = reference.flip_pmf_in_balls(expanded)
-    starts = np.concatenate([[0], np.cumsum(lengths)]).tolist()
-    return [float(sum(pmf[a:b], arb(0))) for a, b in pairwise(starts)]
+    """The probability that each run wins."""
+    by_level = reference.flip_pmf_by_level(lengths, [rate * (max(scores) - score) for score in scores])
+    return [float(m * p) for m, p in zip(lengths, by_level, strict=True)]
 
 
 CASES = {
@@ -199,90 +184,6 @@ def test_equal_words_are_settled_by_more_bits():
         assert position == winner
 
 
-# Statistics, with probabilities from an integral that knows lengths only as powers.
-
-
-def shares_by_integral(lengths, exponents):
-    """The integral of m p (1 - p t)**(m - 1) times the other runs' (1 - p t)**m, by Gauss-Legendre on many panels."""
-    nodes, weights = np.polynomial.legendre.leggauss(30)
-    edges = np.concatenate([[0.0], np.geomspace(1e-30, 1, 600)])
-    t = (edges[:-1, None] + np.diff(edges)[:, None] * (nodes + 1) / 2).ravel()
-    w = (np.diff(edges)[:, None] * weights / 2).ravel()
-    heads, sizes = np.exp(-np.array(exponents, float)), np.array([float(m) for m in lengths])
-    log_tails = np.log1p(-np.outer(heads, t))
-    everyone = sizes @ log_tails
-    return sizes * heads * (np.exp(everyone - log_tails) @ w)
-
-
-def test_the_integral_agrees_with_the_expanded_vector():
-    for scores, lengths in CASES.values():
-        found = shares_by_integral(lengths, [RATE * (max(scores) - s) for s in scores])
-        assert found == pytest.approx(exact_shares(list(map(Fraction, scores)), lengths, RATE), rel=1e-9)
-    by_level = reference.flip_pmf_by_level([1, 10**6], [0.0, 12.0])
-    assert shares_by_integral([1, 10**6], [0.0, 12.0]) == pytest.approx(
-        [float(by_level[0]), 10**6 * float(by_level[1])], rel=1e-9
-    )
-
-
-STATISTICS = {
-    "hot": ([0, 2, 1], [5, 1, 3], 1),
-    "ties": ([4, 4, 4, 2], [1, 3, 2, 12], 1),
-    "with empty runs": ([50, 0, 2, 60, 1], [0, 5, 1, 0, 3], 1),
-    "cold but long": ([0, -40, -80], [1, 10**9, 10**17], 1),
-    "cold and many": ([0] + [-14] * 300, [1] * 301, 1),
-    "longest": ([0, -3, 0], [2**64 - 1, 2**64 - 1, 2**63], 1),
-    "one against all": ([0, -88], [1, 2**64 - 1], 1),
-    "fractions": ([Fraction(1, 3), Fraction(-2, 7), Fraction(10**20, 10**20 + 1)], [4, 9, 1], 1),
-    "beyond int64": ([10**30, 10**30 - 1, 10**30 - 3], [1, 2, 3], 1),
-    "floats": ([0.25, -0.5, 1e-300], [3, 9, 2], 1),
-    "steep": ([0, Fraction(-2, 10**300)], [2, 10], "1e300"),
-    "flat": ([0, -(10**300)], [1, 3], "1e-300"),
-}
-DRAWS = 2_500
-# Which rate, times the right one, each case must be told from; thrice the rate unless a case says otherwise.
-WRONG = {"cold but long": "1.05", "one against all": "1.05", "cold and many": "0.7", "longest": "2"}
-
-
-def cells(positions, lengths):
-    """How often each run was chosen, each run in two halves where it can be halved."""
-    halves = [half for m in map(int, lengths) for half in (m // 2, m - m // 2)]
-    ends = np.cumsum(np.array(halves, object))
-    found = np.zeros(len(halves), int)
-    for position in positions:
-        found[np.searchsorted(ends, position, side="right")] += 1
-    return found, halves
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("case", STATISTICS)
-def test_draws_fit_and_those_of_another_rate_do_not(case):
-    scores, lengths, epsilon = STATISTICS[case]
-    mechanism = PermuteAndFlip(epsilon)
-    found, halves = cells([mechanism.select_runs(scores, lengths) for _ in range(DRAWS)], lengths)
-    best = max(score for score, m in zip(scores, lengths, strict=True) if m)
-
-    def probabilities(rate):
-        exponents = [float(rate * max(Fraction(0), Fraction(best) - Fraction(score))) for score in scores]
-        shares = shares_by_integral(lengths, exponents)
-        parts = [h / m if m else 0.0 for m, h in zip(np.repeat(np.array(lengths, object), 2), halves, strict=True)]
-        return np.repeat(shares, 2) * np.array(parts, float)
-
-    right = probabilities(mechanism.rate)
-    assert_fits(found, right)
-    assert_rejected(found, probabilities(Fraction(WRONG.get(case, 3)) * mechanism.rate), truth=right)
-
-
-def test_draws_stay_right_when_the_filter_doubts(monkeypatch):
-    """With a margin of a fifth the exact contest decides often."""
-    monkeypatch.setattr("dpselect.selection.races.MARGIN", 0.2)
-    mechanism, (scores, lengths, _) = PermuteAndFlip(1), STATISTICS["hot"]
-    found, _ = cells([mechanism.select_runs(scores, lengths) for _ in range(1_500)], lengths)
-    parts = [h / m for m in lengths for h in (m // 2, m - m // 2)]
-    right, wrong = (np.repeat(shares_by_integral(lengths, [rate, 0, rate / 2]), 2) * parts for rate in (1, 3))
-    assert_fits(found, right)
-    assert_rejected(found, wrong, truth=right)
-
-
 def test_sums_of_lengths_are_exact():
     for lengths in ([2**64 - 1] * 5 + [1, 0, 2**63], [2**32 - 1] * 3 + [2**33 + 1], [2**64 - 1] * 8, []):
         assert total_of(np.array(lengths, np.uint64)) == sum(lengths)
@@ -353,74 +254,6 @@ def test_lengths_are_read_in_every_form(kind):
             assert kind(1).select_runs([0, 10**6], made([2**70, one])) == 2**70
 
 
-# Lengths that no machine word holds.
-
-
-def shares_in_balls(lengths, exponents):
-    """The integral of m p (1 - p t)**(m - 1) times the other runs' (1 - p t)**m, rigorously, however long they are."""
-    with ctx.workprec(500 + 4 * max(lengths).bit_length()):
-        heads = [(-arb(fmpq(e.numerator, e.denominator))).exp() for e in exponents]
-        # Nobody arrives after the cut, up to e**-200.
-        cut = min(arb(1), 200 / sum((p * m for p, m in zip(heads, lengths, strict=True)), arb(0)), key=float)
-
-        def share(own):
-            def density(t, _):
-                return math.prod(
-                    (1 - p * t) ** (m - (i == own)) for i, (p, m) in enumerate(zip(heads, lengths, strict=True))
-                )
-
-            return float((heads[own] * lengths[own] * acb.integral(density, 0, cut, rel_tol=arb(1e-20))).real)
-
-        return [share(own) for own in range(len(lengths))]
-
-
-def test_the_rigorous_integral_is_that_of_the_expanded_vector():
-    for scores, lengths in CASES.values():
-        exponents = [RATE * (max(scores) - Fraction(s)) for s in scores]
-        found = shares_in_balls(lengths, exponents)
-        assert found == pytest.approx(exact_shares(list(map(Fraction, scores)), lengths, RATE), rel=1e-9)
-    for length, exponent in ((10**500, Fraction(1151)), (2**70, Fraction(48))):  # then there is a closed form
-        with ctx.workprec(500 + 4 * length.bit_length()):
-            p = (-arb(fmpq(exponent.numerator, exponent.denominator))).exp()
-            alone = float((1 - (1 - p) ** (length + 1)) / (p * (length + 1)))
-        assert shares_in_balls([1, length], [Fraction(0), exponent])[0] == pytest.approx(alone, rel=1e-9)
-
-
-# Scores of runs at the rate 1, and their lengths.
-LONG = {
-    "one against 10**500": ([0, -1151], [1, 10**500]),
-    "beyond 2**64": ([0, Fraction(-3, 2), -25], [2**64, 2**66, 10**30]),
-    "with an empty run": ([0, 9, -48], [1, 0, 2**70]),
-    "all of them": ([0, 0, -1], [10**500, 2 * 10**500, 3 * 10**500 + 1]),
-    "far apart": ([0, -1382, -46], [3, 10**600, 10**20]),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("steady", [False, True], ids=["", "steady"])
-@pytest.mark.parametrize("case", LONG)
-def test_runs_of_any_length_have_their_shares(case, steady):
-    """Every run in two halves. A gap of some more for the last run would be seen."""
-    scores, lengths = LONG[case]
-    mechanism, draws = PermuteAndFlip(2), 500
-    found, _ = cells([mechanism.select_runs(scores, lengths, steady=steady) for _ in range(draws)], lengths)
-    present = [i for i, m in enumerate(lengths) if m]
-
-    def law(lower):
-        exponents = [-Fraction(scores[i]) for i in present]
-        exponents[-1] += lower
-        shares = dict(zip(present, shares_in_balls([lengths[i] for i in present], exponents), strict=True))
-        # A single candidate is all in its second half.
-        halves = [(0.0, 1.0) if m == 1 else (0.5, 0.5) for m in lengths]
-        if lengths[0] == 3:
-            halves[0] = (1 / 3, 2 / 3)
-        law = np.array([shares.get(i, 0.0) * half for i, both in enumerate(halves) for half in both])
-        return law / law.sum()
-
-    assert_fits(found, law(0))
-    assert_rejected(found, law(4 if case == "far apart" else 2), truth=law(0))
-
-
 @pytest.mark.parametrize("steady", [False, True], ids=["", "steady"])
 @pytest.mark.parametrize(
     ("scores", "lengths"),
@@ -448,13 +281,3 @@ def test_long_runs_are_cold_only_if_they_rarely_have_a_head(length):
     logs = [math.log(length) + float(RATE) * score + COLD * math.log(2) for score in scores.tolist()]
     assert all(logs[i] < 0 for i in set(range(4000)) - set(warm.tolist()))
     assert all(logs[i] > -math.log(8) for i in warm.tolist())
-
-
-def test_members_of_long_runs_are_uniform():
-    """In four quarters of 10**500 candidates."""
-    length, draws = 10**500, 600
-    found = [PermuteAndFlip(1).select_runs([5], [length], steady=bool(turn % 2)) for turn in range(draws)]
-    assert all(0 <= position < length for position in found)
-    counts = np.bincount([4 * position // length for position in found], minlength=4)
-    assert_fits(counts, [1 / 4] * 4)
-    assert_rejected(counts, [0.55, 0.15, 0.15, 0.15], truth=[1 / 4] * 4)

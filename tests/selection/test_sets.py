@@ -18,11 +18,9 @@ from dpselect.selection.draws import Draws
 from dpselect.selection.gaps import Rate, RationalGaps, gaps_of
 from dpselect.selection.races import Tier, best_members
 from dpselect.selection.sets import Tries, choose_set, choose_set_by_waiting, odds_coins
-from tests import reference
 from tests.reference import ball
 from tests.seam import BranchingDraws, Refused, ScriptedBits, distribution, heads_probability
 from tests.selection.samplers import slow
-from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.watchdog import at_once
 
 
@@ -488,79 +486,15 @@ def test_every_member_is_in_one_tier_and_its_upsets_have_as_many_zeros(length, m
                 assert tier.zeros == most or chance > arb(2) ** -(tier.zeros + 9)
 
 
-# Statistics.
-
-
-LAWS = [PermuteAndFlip, ExponentialMechanism]
-
-
 def test_the_rate_of_scores_made_exact_is_used():
     """Three sources of exponents: arrays, a common denominator and long fractions."""
     gaps = [gaps_of(as_vector(scores), Rate(Fraction(1))) for scores in ([3, 1], [Fraction(1, 3), 1], [10**30, 1])]
     assert [isinstance(each, RationalGaps) for each in gaps] == [False, False, True]
 
 
-@pytest.mark.parametrize("kind", LAWS)
-@pytest.mark.parametrize(("length", "gap"), [(10**5, 12), slow(10**9, 21), slow(10**12, 28)])
-def test_one_of_a_long_run_against_a_single_candidate(kind, length, gap):
-    """Sets of one candidate are candidates. A run of any length costs what its survivors cost."""
-    draws = 400
-    mechanism = kind(1, score_range=1)
-    counts = [0, 0, 0]
-    for _ in range(draws):
-        [chosen] = mechanism.select_set([gap, 0], 1, lengths=[1, length])
-        counts[0 if chosen == 0 else 1 + (chosen > length // 2)] += 1
-    right, wrong = (_share_of_one(kind, size, gap) for size in (length, 16 * length))
-    assert_fits(counts, right)
-    assert_rejected(counts, wrong, truth=right)
-
-
-def _share_of_one(kind, length, gap):
-    """The law of the single candidate and of both halves of the run."""
-    best = 1 / (1 + length * math.exp(-gap))
-    if kind is PermuteAndFlip:
-        best = float(reference.flip_pmf_by_level([1, length], [0.0, float(gap)])[0])
-    return [best, (1 - best) / 2, (1 - best) / 2]
-
-
 def test_the_longest_runs_end():
     assert PermuteAndFlip(1, score_range=1).select_set([200, 0], 1, lengths=[1, 2**60 - 1]) == [0]
     assert PermuteAndFlip(1, score_range=1).select_set([43, 0], 1, lengths=[1, 2**58])[0] <= 2**58
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", LAWS)
-def test_many_candidates_have_the_heads_that_their_odds_give(kind):
-    """How many of the good half are chosen, among 400 candidates: the law of a sum, by counting sets."""
-    k, draws = 50, 4_000
-    scores = [1] * 200 + [0] * 200
-    weights = [math.comb(200, own) * math.comb(200, k - own) for own in range(k + 1)]
-    mechanism = kind(1, score_range=1)
-    found = [sum(i < 200 for i in mechanism.select_set(scores, k)) for _ in range(draws)]
-    counts = np.bincount(found, minlength=k + 1)
-
-    def law(rate):
-        exponents = [rate * (k - own) for own in range(k + 1)]
-        each = np.exp(np.negative(exponents)) if kind is ExponentialMechanism else _level_law(weights, exponents)
-        return np.array([float(w) * p for w, p in zip(weights, each, strict=True)])
-
-    right, wrong = (law(rate) / law(rate).sum() for rate in (1.0, 1.2))
-    assert_fits(counts, right)
-    assert_rejected(counts, wrong, truth=right)
-
-
-def _level_law(counts, exponents):
-    """The integral of permute-and-flip by levels of astronomical sizes, in the logarithm of t."""
-    sizes, heads = np.array([float(c) for c in counts]), np.exp(-np.array(exponents))
-    nodes, weights = np.polynomial.legendre.leggauss(30)
-    edges = np.geomspace(1e-80, 1, 3_000)
-    t = (edges[:-1, None] + np.diff(edges)[:, None] * (nodes + 1) / 2).ravel()
-    w = (np.diff(edges)[:, None] * weights / 2).ravel()
-    tails = np.log1p(-np.outer(heads, t))
-    return heads * (np.exp(sizes @ tails - tails) @ w)
-
-
-# The kernels themselves.
 
 
 def test_kernels_return_members_in_order():

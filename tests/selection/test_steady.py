@@ -10,31 +10,20 @@ from dpselect.errors import InvalidType, InvalidValue
 from dpselect.selection import flips
 from dpselect.selection.draws import Draws
 from dpselect.selection.flips import choose_in_rows_steadily, flip_steadily
-from dpselect.selection.gaps import BLOCK, Gaps, Rate, RationalGaps, RowGaps, gaps_of
+from dpselect.selection.gaps import BLOCK, Gaps, Rate, RowGaps, gaps_of
 from tests import reference
 from tests.seam import distribution
-from tests.selection.samplers import as_list
-from tests.selection.test_exact_distribution import CASES, TYPES, brute_force
+from tests.selection.test_exact_distribution import CASES, TYPES, assert_exact, brute_force
 from tests.statistical.goodness import assert_fits, assert_rejected
-from tests.statistical.test_long_vectors import CASES as LONG
-from tests.statistical.test_long_vectors import RATE, grouped
 
 UNIT = Rate(Fraction(1))
-MECHANISM = PermuteAndFlip(2 * RATE)
-
-
-def contest(losses, kind):
-    scores = [Fraction(40 - loss) for loss in losses]
-    if kind is RationalGaps:
-        return RationalGaps(scores, UNIT)
-    return gaps_of(scores if kind is Fraction else np.array(scores, dtype=kind), UNIT, steady=True)
+MECHANISM = PermuteAndFlip(1)
 
 
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("losses", CASES)
 def test_vectors_are_exact(losses, kind):
-    outcomes = distribution(lambda draws: flip_steadily(contest(losses, kind), draws).choose(draws))
-    assert as_list(outcomes, len(losses)) == brute_force(losses)
+    assert_exact(losses, kind, lambda contest, draws: flip_steadily(contest, draws).choose(draws), steady=True)
 
 
 @pytest.mark.parametrize("kind", [np.int64, np.float64, np.uint8])
@@ -49,43 +38,12 @@ def test_rows_are_exact(kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", [np.float64, np.int64, np.float32, np.int16, np.uint64])
-@pytest.mark.parametrize("case", LONG)
-def test_long_vectors_fit(case, dtype):
-    scores = LONG[case].astype(dtype)
-    selected = [MECHANISM.select(scores, steady=True) for _ in range(1_000)]
-    assert_fits(*grouped(reference.permute_and_flip_pmf(scores, RATE), scores, selected))
-
-
-@pytest.mark.parametrize("case", ["peaked", "frozen"])
-def test_a_little_less_epsilon_is_noticed(case):
-    """The power of the test above, with as many draws: a fifth of epsilon."""
-    scores, wrong = LONG[case], PermuteAndFlip(2 * RATE * 0.8)
-    selected = [wrong.select(scores, steady=True) for _ in range(1_000)]
-    counts, truth = grouped(reference.permute_and_flip_pmf(scores, 0.8 * RATE), scores, selected)
-    assert_rejected(counts, grouped(reference.permute_and_flip_pmf(scores, RATE), scores, [])[1], truth=truth)
-
-
-@pytest.mark.slow
-def test_rows_runs_and_summaries_fit():
+def test_rows_fit():
     scores = np.array([0, 3, 1, 3, 2, 0, 1])
-    pmf = reference.permute_and_flip_pmf(scores, RATE)
+    pmf, wrong = (reference.permute_and_flip_pmf(scores, rate) for rate in (0.5, 0.4))
     rows = MECHANISM.select_rows(np.broadcast_to(scores, (50_000, 7)), steady=True)
     assert_fits(np.bincount(rows, minlength=7), pmf)
-    runs = [MECHANISM.select_runs([0, 3, 9, 2, 1], [2, 2, 0, 1, 2], steady=True) for _ in range(8_000)]
-    order = [0, 0, 3, 3, 2, 1, 1]
-    assert_fits(np.bincount(runs, minlength=7), reference.permute_and_flip_pmf(order, RATE))
-    assert_fits(np.bincount([summarized(scores) for _ in range(8_000)], minlength=7), pmf)
-    wrong = reference.permute_and_flip_pmf(scores, 0.8 * RATE)
     assert_rejected(np.bincount(rows, minlength=7), wrong, truth=pmf)
-
-
-def summarized(scores):
-    first, second = MECHANISM.summary(steady=True), MECHANISM.summary(steady=True)
-    first.update(scores[:3])
-    first.update(scores[3:4])
-    second.update(scores[4:])
-    return first.merge(second).result()
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.uint64, np.float64])

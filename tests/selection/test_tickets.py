@@ -11,17 +11,14 @@ from flint import arb, ctx, fmpq
 from dpselect import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 from dpselect._scores import as_lengths
 from dpselect.errors import InvalidType, InvalidValue
-from dpselect.mechanisms.exponential import choose_by_rejection
 from dpselect.selection import proposals
 from dpselect.selection.draws import Draws
 from dpselect.selection.enclosure import log_bracket
 from dpselect.selection.gaps import Rate, RationalGaps, gaps_of
 from dpselect.selection.proposals import choose_by_tickets
 from tests.reference import softmax_pmf
-from tests.seam import ScriptedBits, distribution, heads_probability
-from tests.selection.samplers import once, random_bits
-from tests.selection.test_runs import STATISTICS, WRONG, cells
-from tests.statistical.goodness import assert_fits, assert_rejected
+from tests.seam import distribution, heads_probability
+from tests.selection.samplers import once
 
 UNIT = Rate(Fraction(1))
 HUGE = 10**500
@@ -54,16 +51,6 @@ def test_the_distribution_is_exactly_the_softmax_of_the_candidates(case, kind, m
     expanded = [max(scores) - score for score, m in zip(scores, lengths, strict=True) for _ in range(m)]
     truth = softmax_pmf([heads_probability(loss) for loss in expanded])
     assert [found.get(position, Fraction(0)) for position in range(sum(lengths))] == truth
-
-
-@pytest.mark.parametrize("case", [case for case, (_, lengths) in ENUMERATED.items() if sum(lengths) < 6])
-def test_runs_are_drawn_as_select_draws_their_candidates(case, monkeypatch):
-    monkeypatch.setattr(proposals, "_ZEROS", 2)
-    scores, lengths = ENUMERATED[case]
-    gaps, counts = gaps_of(np.array(scores), UNIT), np.array(lengths, np.uint64)
-    expanded = gaps_of(np.repeat(scores, lengths), UNIT)
-    found = distribution(once(lambda draws: choose_by_tickets(gaps, counts, draws)))
-    assert found == distribution(once(lambda draws: choose_by_rejection(expanded, draws, batch=1), "indices_below"))
 
 
 # The tickets of long runs, which no enumeration reaches: their number, and what the first and the last of a run do.
@@ -157,74 +144,6 @@ def test_no_level_of_floats_is_above_the_truth():
         assert 0 <= true_level(-Fraction(score), 10**6) - level <= 1
     ends = gaps_of(np.array([1.7e308, -1.7e308, 0.0]), UNIT)
     assert levels_of(ends, 77).tolist() == [0, 77, 77]
-
-
-@pytest.mark.parametrize("zeros", [0, 1, 5, 31, 32, 33, 200])
-def test_known_zeros_are_the_first_bits_of_the_coin(zeros):
-    """The same U gives the same side, whether its zeros are known or read."""
-    sides = set()
-    for numerator in range(40):
-        exponent = Fraction(zeros) * Fraction(7, 10) + Fraction(numerator, 17)
-        rest = random_bits(400)
-        known = ScriptedBits(rest).flip(exponent, zeros=zeros)
-        assert known == ScriptedBits("0" * zeros + rest).flip(exponent)
-        sides.add(known)
-    assert sides == {True, False}
-
-
-# Statistics, with probabilities in balls.
-
-LONGER = {
-    **STATISTICS,
-    "beyond 64 bits": ([0, -88, -90], [1, 2**65, 2**70], 1),
-    "huge": ([0, -2302, -2304], [1, HUGE, 2 * HUGE], 1),
-    "many cold ones": ([0, -2000], [1, 2**64], 1),
-}
-FAST = ["hot", "with empty runs", "cold but long", "beyond 64 bits", "huge", "steep"]
-DRAWS = 2_500
-WRONGER = {**WRONG, "beyond 64 bits": "1.1", "huge": "1.001", "fractions": "5", "many cold ones": None}
-
-
-def shares(scores, lengths, rate):
-    """The probability of each run."""
-    with ctx.workprec(4000):
-        exact = [Fraction(rate) * Fraction(score) for score in scores]
-        weights = [
-            arb(m) * arb(fmpq(e.numerator, e.denominator) - fmpq(max(exact).numerator, max(exact).denominator)).exp()
-            for m, e in zip(map(int, lengths), exact, strict=True)
-        ]
-        total = sum(weights, arb(0))
-        return np.array([float(weight / total) for weight in weights])
-
-
-@pytest.mark.parametrize(
-    "case", [case if case in FAST else pytest.param(case, marks=pytest.mark.slow) for case in LONGER]
-)
-def test_draws_fit_and_those_of_another_rate_do_not(case):
-    scores, lengths, epsilon = LONGER[case]
-    mechanism = ExponentialMechanism(epsilon)
-    found, halves = cells([mechanism.select_runs(scores, lengths) for _ in range(DRAWS)], lengths)
-    parts = np.array(
-        [h / m if m else 0.0 for m, h in zip(np.repeat(np.array(lengths, object), 2), halves, strict=True)]
-    )
-
-    def probabilities(rate):
-        return np.repeat(shares(scores, lengths, rate), 2) * parts
-
-    right = probabilities(mechanism.rate)
-    assert_fits(found, right)
-    if WRONGER.get(case, 3) is not None:
-        assert_rejected(found, probabilities(Fraction(WRONGER.get(case, 3)) * mechanism.rate), truth=right)
-
-
-def test_it_is_not_permute_and_flip():
-    """On two runs the two mechanisms differ, and the test tells them apart."""
-    scores, lengths = [0, -6], [1, 20]
-    found = np.bincount([ExponentialMechanism(1).select_runs(scores, lengths) > 0 for _ in range(6_000)])
-    flip = PermuteAndFlip(1).pmf(np.repeat(scores, lengths))
-    right = shares(scores, lengths, Fraction(1, 2))
-    assert_fits(found, right)
-    assert_rejected(found, [flip[0], flip[1:].sum()], truth=right)
 
 
 # How long it takes.

@@ -55,10 +55,12 @@ def test_permute_and_flip_fits(case, dtype):
     assert_fits(*grouped(reference.permute_and_flip_pmf(scores, RATE), scores, selected))
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.int64, np.float32, np.int16, np.uint64])
+@pytest.mark.parametrize("option", ["early_exit", "steady"])
 @pytest.mark.parametrize("case", CASES)
-def test_early_exit_fits(case):
-    scores = CASES[case]
-    selected = [PermuteAndFlip(2 * RATE).select(scores, early_exit=True) for _ in range(1_000)]
+def test_other_schedules_fit(case, option, dtype):
+    scores = CASES[case].astype(dtype)
+    selected = [PermuteAndFlip(2 * RATE).select(scores, **{option: True}) for _ in range(1_000)]
     assert_fits(*grouped(reference.permute_and_flip_pmf(scores, RATE), scores, selected))
 
 
@@ -73,11 +75,12 @@ def test_other_mechanisms_fit(case, kind, pmf, draws):
     assert_fits(*grouped(pmf(scores, RATE), scores, selected))
 
 
+@pytest.mark.parametrize("options", [{}, {"steady": True}], ids=str)
 @pytest.mark.parametrize("case", ["peaked", "warm", "frozen"])
-def test_a_wrong_rate_is_rejected(case):
+def test_a_wrong_rate_is_rejected(case, options):
     """The power check: a fifth more epsilon is told from the right one."""
     scores = CASES[case]
-    selected = [PermuteAndFlip(2.4 * RATE).select(scores) for _ in range(DRAWS)]
+    selected = [PermuteAndFlip(2.4 * RATE).select(scores, **options) for _ in range(DRAWS)]
     counts, wrong = grouped(reference.permute_and_flip_pmf(scores, RATE), scores, selected)
     _, truth = grouped(reference.permute_and_flip_pmf(scores, 1.2 * RATE), scores, selected)
     assert_rejected(counts, wrong, truth=truth)

@@ -35,91 +35,6 @@ def _loss_probability(exponent: float, log_n: float) -> float:
     return 1 / (1 + math.exp(min(exponent - log_rivals(log_n), LARGEST_EXPONENT)))
 
 
-class ExponentialMechanism(SelectsSeveral):
-    """Select a candidate with probability proportional to exp(c q_r), under epsilon-differential privacy.
-
-    Formal guarantees:
-      * the output has exactly that distribution, with c = epsilon / score_range, which is epsilon / (2 sensitivity), or
-        twice that for monotonic scores, for every finite input;
-      * it is epsilon-differentially private, and its privacy loss spans a range of at most epsilon, so that it is
-        rho-zCDP with a rho below epsilon**2 / 8: over many selections it may compose better than permute-and-flip.
-
-    Args:
-        epsilon, sensitivity, monotonic, score_range: See `PermuteAndFlip`, which also lists the errors.
-
-    >>> ExponentialMechanism(epsilon=1).select([0, 0, 1000])
-    2
-    """
-
-    name: ClassVar[str] = "exponential"
-    title: ClassVar[str] = "exponential mechanism"
-    loss: ClassVar[PrivacyLoss] = BOUNDED_RANGE
-    worst: ClassVar[WorstErrors] = WorstErrors(_loss_probability)
-    has_runs: ClassVar[bool] = True
-    far_below: ClassVar[Fraction | None] = Fraction(1)
-    is_luce: ClassVar[bool] = True
-    _arrival: ClassVar[type[Arrival]] = Tick
-
-    def select_runs(self, scores: Any, lengths: Any, *, steady: bool = False) -> int:
-        """Return a position in the vector in which each score is repeated. See `PermuteAndFlip.select_runs`.
-
-        The number of proposals, and so the time, depends on the scores and the lengths, and `steady` must be False.
-
-        >>> ExponentialMechanism(epsilon=1).select_runs([0, 4000, 0], [10**500, 1, 10**500]) == 10**500
-        True
-        """
-        self._refuse_steady(steady)
-        vector = as_vector(scores)
-        values, counts = without_empty(vector, as_lengths(lengths, len(vector)))
-        return choose_by_tickets(gaps_of(copied(values), self._rate), counts, Draws())
-
-    def select_lazily(
-        self,
-        score: Score,
-        n: int,
-        *,
-        best: Number | None = None,
-        watch: Watch | None = None,
-    ) -> int:
-        """Return the selected index, computing scores only until it is found. See `PermuteAndFlip.select_lazily`.
-
-        The closer the bound `best`, the fewer scores are computed: on average `analysis.expected_evaluations` of them.
-
-        >>> ExponentialMechanism(epsilon=1).select_lazily(lambda index: 1000 if index == 2 else 0, 5, best=1000)
-        2
-        """
-        exponent, count = lazy_exponents(score, n, self.rate, watch, self.claim.by_range, best=best)
-        return reject_lazily(exponent, count, Draws(), choose_by_exponents)
-
-    def _choose(self, gaps: Gaps, draws: Draws) -> int:
-        return choose_one(gaps, draws)
-
-    def _choose_rows(self, gaps: RowGaps, draws: Draws) -> Selections:
-        return choose_in_rows(gaps, draws)
-
-    def _first_event(self, events: Events, mass: Fraction, draws: Draws) -> tuple[int, int]:  # noqa: ARG002 - no waiting
-        return next(events)[2]
-
-    def _choose_set(self, gaps: Gaps, lengths: Positions, k: int, draws: Draws) -> Members:
-        from dpselect.selection.sets import choose_set  # noqa: PLC0415 - imported when first used
-
-        return choose_set(gaps, lengths, k, draws)
-
-    def _probabilities(self, exponents: Floats) -> Floats:
-        return softmax(exponents)
-
-    def _expected_evaluations(self, exponents: Floats) -> float:
-        with np.errstate(under="ignore"):
-            heads = np.exp(-exponents)
-        # S - p_r is within S * 2**-51, and 1 + S - p_r is at least S: no term loses digits.
-        return float((1 / (1 + (heads.sum() - heads))).sum())
-
-    @staticmethod
-    def noise(generator: "np.random.Generator", shape: tuple[int, ...]) -> Floats:
-        """Return Gumbel noise (Yellott 1977). See `MechanismBase.noise`."""
-        return generator.gumbel(size=shape)
-
-
 def choose_by_exponents(exponents: list[Fraction], draws: Draws) -> int:
     return choose_one(gaps_of([-exponent for exponent in exponents], UNIT_RATE), draws)
 
@@ -197,3 +112,82 @@ def choose_in_rows(gaps: RowGaps, draws: Draws) -> Selections:
         selected[left[done]] = proposals[done, accepted[done].argmax(axis=1)]
         left, tries = left[~done], min(2 * tries, _MOST_TRIES)
     return selected
+
+
+class ExponentialMechanism(SelectsSeveral):
+    """Select a candidate with probability proportional to exp(c q_r), under epsilon-differential privacy.
+
+    Formal guarantees:
+      * the output has exactly that distribution, with c = epsilon / score_range, which is epsilon / (2 sensitivity), or
+        twice that for monotonic scores, for every finite input;
+      * it is epsilon-differentially private, and its privacy loss spans a range of at most epsilon, so that it is
+        rho-zCDP with a rho below epsilon**2 / 8: over many selections it may compose better than permute-and-flip.
+
+    Args:
+        epsilon, sensitivity, monotonic, score_range: See `PermuteAndFlip`, which also lists the errors.
+
+    >>> ExponentialMechanism(epsilon=1).select([0, 0, 1000])
+    2
+    """
+
+    name: ClassVar[str] = "exponential"
+    title: ClassVar[str] = "exponential mechanism"
+    loss: ClassVar[PrivacyLoss] = BOUNDED_RANGE
+    worst: ClassVar[WorstErrors] = WorstErrors(_loss_probability)
+    has_runs: ClassVar[bool] = True
+    far_below: ClassVar[Fraction | None] = Fraction(1)
+    is_luce: ClassVar[bool] = True
+    _arrival: ClassVar[type[Arrival]] = Tick
+    _choose = staticmethod(choose_one)
+    _choose_rows = staticmethod(choose_in_rows)
+    _probabilities = staticmethod(softmax)
+
+    def select_runs(self, scores: Any, lengths: Any, *, steady: bool = False) -> int:
+        """Return a position in the vector in which each score is repeated. See `PermuteAndFlip.select_runs`.
+
+        The number of proposals, and so the time, depends on the scores and the lengths, and `steady` must be False.
+
+        >>> ExponentialMechanism(epsilon=1).select_runs([0, 4000, 0], [10**500, 1, 10**500]) == 10**500
+        True
+        """
+        self._refuse_steady(steady)
+        vector = as_vector(scores)
+        values, counts = without_empty(vector, as_lengths(lengths, len(vector)))
+        return choose_by_tickets(gaps_of(copied(values), self._rate), counts, Draws())
+
+    def select_lazily(
+        self,
+        score: Score,
+        n: int,
+        *,
+        best: Number | None = None,
+        watch: Watch | None = None,
+    ) -> int:
+        """Return the selected index, computing scores only until it is found. See `PermuteAndFlip.select_lazily`.
+
+        The closer the bound `best`, the fewer scores are computed: on average `analysis.expected_evaluations` of them.
+
+        >>> ExponentialMechanism(epsilon=1).select_lazily(lambda index: 1000 if index == 2 else 0, 5, best=1000)
+        2
+        """
+        exponent, count = lazy_exponents(score, n, self.rate, watch, self.claim.by_range, best=best)
+        return reject_lazily(exponent, count, Draws(), choose_by_exponents)
+
+    def _first_event(self, events: Events, mass: Fraction, draws: Draws) -> tuple[int, int]:  # noqa: ARG002 - no waiting
+        return next(events)[2]
+
+    def _choose_set(self, gaps: Gaps, lengths: Positions, k: int, draws: Draws) -> Members:
+        from dpselect.selection.sets import choose_set  # noqa: PLC0415 - imported when first used
+
+        return choose_set(gaps, lengths, k, draws)
+
+    def _expected_evaluations(self, exponents: Floats) -> float:
+        with np.errstate(under="ignore"):
+            heads = np.exp(-exponents)
+        # S - p_r is within S * 2**-51, and 1 + S - p_r is at least S: no term loses digits.
+        return float((1 / (1 + (heads.sum() - heads))).sum())
+
+    @staticmethod
+    def noise(generator: "np.random.Generator", shape: tuple[int, ...]) -> Floats:
+        """Return Gumbel noise (Yellott 1977). See `MechanismBase.noise`."""
+        return generator.gumbel(size=shape)

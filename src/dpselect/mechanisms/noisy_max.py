@@ -79,42 +79,6 @@ def _largest_laplace(log_n: float) -> float:
     return harmonic(log_n) - math.fsum(2.0**-k / k for k in range(1, 61))
 
 
-class ReportNoisyMax(SelectsInOrder):
-    """Select the candidate with the largest score after Laplace noise of scale score_range / epsilon.
-
-    Formal guarantees:
-      * the output is exactly the argmax of real-valued, never rounded, noisy scores, for every finite input;
-      * it is epsilon-differentially private. The scale is 2 sensitivity / epsilon, or sensitivity / epsilon for
-        monotonic scores.
-
-    Args:
-        epsilon, sensitivity, monotonic, score_range: See `PermuteAndFlip`, which also lists the errors.
-
-    >>> ReportNoisyMax(epsilon=1).select([0, 0, 1000])
-    2
-    """
-
-    name: ClassVar[str] = "noisy-max"
-    title: ClassVar[str] = "report noisy max"
-    loss: ClassVar[PrivacyLoss] = LAPLACE
-    _arrival: ClassVar[type[Arrival]] = TwoSided
-    worst: ClassVar[WorstErrors] = WorstErrors(_loss_probability, _averages, _tail, is_exact=False)
-
-    def _choose(self, gaps: Gaps, draws: Draws) -> int:
-        return choose_noisy_max(gaps, draws)
-
-    def _choose_rows(self, gaps: RowGaps, draws: Draws) -> Selections:
-        return choose_noisy_max_in_rows(gaps, draws)
-
-    def _probabilities(self, exponents: Floats) -> Floats:
-        return noisy_max_probabilities(exponents)
-
-    @staticmethod
-    def noise(generator: "np.random.Generator", shape: tuple[int, ...]) -> Floats:
-        """Return Laplace noise. See `MechanismBase.noise`."""
-        return generator.laplace(size=shape)
-
-
 def choose_noisy_max(gaps: Gaps, draws: Draws) -> int:
     positions, words, uppers = [], [], []
     best = -np.inf
@@ -192,3 +156,33 @@ def _settle(gaps: Gaps, positions: Positions, words: Words, starts: Positions, d
         }
         winners[tied] = earliest(arrivals, draws)
     return winners
+
+
+class ReportNoisyMax(SelectsInOrder):
+    """Select the candidate with the largest score after Laplace noise of scale score_range / epsilon.
+
+    Formal guarantees:
+      * the output is exactly the argmax of real-valued, never rounded, noisy scores, for every finite input;
+      * it is epsilon-differentially private. The scale is 2 sensitivity / epsilon, or sensitivity / epsilon for
+        monotonic scores.
+
+    Args:
+        epsilon, sensitivity, monotonic, score_range: See `PermuteAndFlip`, which also lists the errors.
+
+    >>> ReportNoisyMax(epsilon=1).select([0, 0, 1000])
+    2
+    """
+
+    name: ClassVar[str] = "noisy-max"
+    title: ClassVar[str] = "report noisy max"
+    loss: ClassVar[PrivacyLoss] = LAPLACE
+    _arrival: ClassVar[type[Arrival]] = TwoSided
+    worst: ClassVar[WorstErrors] = WorstErrors(_loss_probability, _averages, _tail, is_exact=False)
+    _choose = staticmethod(choose_noisy_max)
+    _choose_rows = staticmethod(choose_noisy_max_in_rows)
+    _probabilities = staticmethod(noisy_max_probabilities)
+
+    @staticmethod
+    def noise(generator: "np.random.Generator", shape: tuple[int, ...]) -> Floats:
+        """Return Laplace noise. See `MechanismBase.noise`."""
+        return generator.laplace(size=shape)

@@ -61,6 +61,43 @@ def _loss_probability(exponent: float, log_n: float) -> float:
     return 1 + math.expm1(expected * slope) / expected
 
 
+def _choose_steadily(gaps: Gaps, draws: Draws) -> int:
+    return flip_steadily(gaps, draws).choose(draws)
+
+
+def choose_head(gaps: Gaps, draws: Draws) -> int:
+    members = flip_listed(gaps, draws)
+    if members is None:
+        if gaps.size > MIDDLE:
+            return choose_long(gaps, draws)
+        members = flip_at_once(gaps, draws)
+    return int(members[draws.index(members.size)])
+
+
+def choose_head_in_rows(gaps: RowGaps, draws: Draws) -> Selections:
+    members = flip_listed(gaps, draws)
+    heads = np.sort(flip_at_once(gaps, draws) if members is None else members, kind="stable")
+    rows, width = gaps.shape
+    counts = np.bincount(heads // width, minlength=rows)
+    firsts = np.cumsum(counts) - counts
+    chosen: Selections = heads[firsts + draws.indices(counts)] % width
+    return chosen
+
+
+def choose_early(gaps: Gaps, draws: Draws, steps: int = _EARLY_STEPS) -> int:
+    # The first head in a random order, which is drawn step by step (Algorithm 3 of the paper). After `steps` tails, the
+    # rest is flipped at once: given the tails so far, the first head in the rest of the order is a uniform head among
+    # the candidates not yet visited.
+    visited: list[int] = []
+    for candidate in itertools.islice(draws.order(gaps.size), steps):
+        if flip(gaps, draws, np.array([candidate]))[0]:
+            return candidate
+        visited.append(candidate)
+    heads = flip_long(gaps, draws)
+    heads.discard(np.array(visited, dtype=np.int64))
+    return heads.choose(draws)
+
+
 class PermuteAndFlip(SelectsSeveral):
     """Select a candidate with a high score under epsilon-differential privacy, by permute-and-flip.
 
@@ -99,6 +136,10 @@ class PermuteAndFlip(SelectsSeveral):
     has_one_shot: ClassVar[bool] = True
     waits: ClassVar[bool] = True
     _arrival: ClassVar[type[Arrival]] = Arrival
+    _choose = staticmethod(choose_head)
+    _choose_rows = staticmethod(choose_head_in_rows)
+    _probabilities = staticmethod(permute_and_flip_probabilities)
+    _expected_evaluations = staticmethod(expected_visits)
 
     def select(self, scores: Any, *, early_exit: bool = False, steady: bool = False) -> int:
         """Return the index of the selected candidate, with randomness from the operating system.
@@ -200,12 +241,6 @@ class PermuteAndFlip(SelectsSeveral):
 
         return Summary(self, steady=_validate.boolean(steady=steady))
 
-    def _choose(self, gaps: Gaps, draws: Draws) -> int:
-        return choose_head(gaps, draws)
-
-    def _choose_rows(self, gaps: RowGaps, draws: Draws) -> Selections:
-        return choose_head_in_rows(gaps, draws)
-
     def _first_event(self, events: Events, mass: Fraction, draws: Draws) -> tuple[int, int]:
         return wait_for(events, log_rate_of(mass), draws)
 
@@ -214,50 +249,7 @@ class PermuteAndFlip(SelectsSeveral):
 
         return choose_set_by_waiting(gaps, lengths, k, draws)
 
-    def _probabilities(self, exponents: Floats) -> Floats:
-        return permute_and_flip_probabilities(exponents)
-
-    def _expected_evaluations(self, exponents: Floats) -> float:
-        return expected_visits(exponents)
-
     @staticmethod
     def noise(generator: "np.random.Generator", shape: tuple[int, ...]) -> Floats:
         """Return exponential noise (Ding et al. 2021). See `MechanismBase.noise`."""
         return generator.standard_exponential(shape)
-
-
-def _choose_steadily(gaps: Gaps, draws: Draws) -> int:
-    return flip_steadily(gaps, draws).choose(draws)
-
-
-def choose_head(gaps: Gaps, draws: Draws) -> int:
-    members = flip_listed(gaps, draws)
-    if members is None:
-        if gaps.size > MIDDLE:
-            return choose_long(gaps, draws)
-        members = flip_at_once(gaps, draws)
-    return int(members[draws.index(members.size)])
-
-
-def choose_head_in_rows(gaps: RowGaps, draws: Draws) -> Selections:
-    members = flip_listed(gaps, draws)
-    heads = np.sort(flip_at_once(gaps, draws) if members is None else members, kind="stable")
-    rows, width = gaps.shape
-    counts = np.bincount(heads // width, minlength=rows)
-    firsts = np.cumsum(counts) - counts
-    chosen: Selections = heads[firsts + draws.indices(counts)] % width
-    return chosen
-
-
-def choose_early(gaps: Gaps, draws: Draws, steps: int = _EARLY_STEPS) -> int:
-    # The first head in a random order, which is drawn step by step (Algorithm 3 of the paper). After `steps` tails, the
-    # rest is flipped at once: given the tails so far, the first head in the rest of the order is a uniform head among
-    # the candidates not yet visited.
-    visited: list[int] = []
-    for candidate in itertools.islice(draws.order(gaps.size), steps):
-        if flip(gaps, draws, np.array([candidate]))[0]:
-            return candidate
-        visited.append(candidate)
-    heads = flip_long(gaps, draws)
-    heads.discard(np.array(visited, dtype=np.int64))
-    return heads.choose(draws)

@@ -57,11 +57,6 @@ from dpselect.selection.races import DEPTH, Arrival, draw_arrival, earlier
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# These exact types: a subclass would not come back as the same type.
-WRITABLE = frozenset(
-    {type(None), str, bool, int, float, Fraction, Decimal, datetime.datetime, datetime.date, bytes}
-    | {np.datetime64, np.timedelta64}
-)
 _ARROW_WRITABLE = (
     *("null", "boolean", "integer", "floating", "decimal", "date", "timestamp", "string", "large_string"),
     *("string_view", "binary", "large_binary", "binary_view", "fixed_size_binary"),
@@ -133,7 +128,7 @@ def _is_missing(type_: type) -> bool:
 
 def _all_writable(labels: Any) -> bool:
     return all(
-        t in WRITABLE or _is_missing(t) or (np.generic in t.__mro__ and _dtype_writable(np.dtype(t)))
+        t in _LABELS or _is_missing(t) or (np.generic in t.__mro__ and _dtype_writable(np.dtype(t)))
         for t in set(map(type, labels))
     )
 
@@ -247,7 +242,7 @@ def _moment_of(text: str) -> Any:
     return np.array([integer(count)], np.int64).view(name)[0]
 
 
-# How labels are written and read, by exact type: the types of `labels.WRITABLE`.
+# How labels are written and read, by exact type: a subclass would not come back as the same type.
 _LABELS: dict[type, tuple[Callable[[Any], str], Callable[[str], Any]]] = {
     type(None): (str, {"None": None}.__getitem__),
     bool: (str, flag),

@@ -77,11 +77,11 @@ MARGIN = 2.0**-42
 # The known bits leave a cell of width 2**-k for U. Four cells cover it and every rounding of numbers of its size.
 SLACK = 4.0
 # Larger exponents are reduced to this: their boundary is inside SLACK anyway, and floats near 2**-1074 are slow.
-_VANISHED = 100.0
-_FRESH_BITS = 32
+VANISHED = 100.0
+FRESH_BITS = 32
 _BITS_PER_STEP = 32
 _DEEPEST = 20
-_CELLS = 2.0 ** -np.arange(_FRESH_BITS, _FRESH_BITS + _DEEPEST + 1)  # the width of a cell, by the known depth
+_CELLS = 2.0 ** -np.arange(FRESH_BITS, FRESH_BITS + _DEEPEST + 1)  # the width of a cell, by the known depth
 _SLACKS = SLACK * _CELLS
 
 _BATCH = 8192
@@ -232,13 +232,13 @@ class Draws:
     ) -> Flags:
         """Finish coins whose first `depths` bits, at most 20, are known to be `prefixes`."""
         # All words stay below 2**53, so floats hold them exactly.
-        fresh = self.words(exponents.approximate.size, _FRESH_BITS)
-        filtered = kernel.coins(exponents.approximate, fresh, prefixes, depths, margin, SLACK, _VANISHED)
+        fresh = self.words(exponents.approximate.size, FRESH_BITS)
+        filtered = kernel.coins(exponents.approximate, fresh, prefixes, depths, margin, SLACK, VANISHED)
         heads, doubtful = filtered or _filtered_coins(exponents.approximate, fresh, prefixes, depths, margin)
         for index in doubtful.tolist():
             prefix, depth = (int(np.broadcast_to(known, heads.shape)[index]) for known in (prefixes, depths))
-            word = prefix << _FRESH_BITS | int(fresh[index])
-            heads[index] = self.flip(exponents.exact(index), depth + _FRESH_BITS, word)
+            word = prefix << FRESH_BITS | int(fresh[index])
+            heads[index] = self.flip(exponents.exact(index), depth + FRESH_BITS, word)
         return heads
 
     # Successes.
@@ -253,7 +253,7 @@ class Draws:
         while True:
             expected = (count - last) / 2.0**zeros
             size = min(_BATCH, math.ceil(expected + 4 * math.sqrt(expected)) + 1)
-            words = self.words(size, _FRESH_BITS)
+            words = self.words(size, FRESH_BITS)
             positions = kernel.successes(words, zeros, margin, last, count)
             if positions is None:
                 positions = (self.skips(words, zeros, margin) + 1).cumsum() + last
@@ -274,7 +274,7 @@ class Draws:
         """Return the numbers of failures before a success, from words of 32 bits that V starts with."""
         found, doubtful = kernel.skips(words, zeros, margin) or _filtered_skips(words, zeros, margin)
         for index in doubtful.tolist():
-            found[index] = self.skip(zeros, int(words[index]), _FRESH_BITS)
+            found[index] = self.skip(zeros, int(words[index]), FRESH_BITS)
         return found
 
     def skip(self, zeros: int, prefix: int = 0, depth: int = 0) -> int:
@@ -305,8 +305,8 @@ def _filtered_coins(
     cell = _CELLS.take(depths)
     lowest: Floats = fresh * cell
     if not isinstance(prefixes, int) or prefixes:
-        lowest += prefixes * (cell * 2.0**_FRESH_BITS)
-    boundary = np.exp(np.maximum(-exponents, -_VANISHED))
+        lowest += prefixes * (cell * 2.0**FRESH_BITS)
+    boundary = np.exp(np.maximum(-exponents, -VANISHED))
     distance = boundary - lowest
     doubt = boundary * margin + _SLACKS.take(depths)
     return distance > doubt, (np.abs(distance) <= doubt).nonzero()[0]
@@ -315,7 +315,7 @@ def _filtered_coins(
 def _filtered_skips(words: npt.NDArray[Any], zeros: int, margin: float) -> tuple[Positions, Positions]:
     # The skips of these words, and the indices of those that are in doubt.
     middles = words + 0.5  # as float64
-    quotient = np.log(middles * 2.0**-_FRESH_BITS) / math.log1p(-(2.0**-zeros))
+    quotient = np.log(middles * 2.0**-FRESH_BITS) / math.log1p(-(2.0**-zeros))
     # V lies in [w, w + 1) / 2**32, so ln V is within 1/(w + 0.5) of the middle's for w >= 1; -1/ln a <= 2**zeros. The
     # word 0 has no lower end; its doubt is 2**(zeros + 1), so it is never decided here.
     doubt = 2.0**zeros / middles + quotient * margin

@@ -50,7 +50,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpselect._types import Array, Flags, Floats, Positions
-from dpselect.selection.draws import Draws
+from dpselect.selection.draws import FRESH_BITS, SLACK, VANISHED, Draws
 from dpselect.selection.enclosure import log_bracket, refined, scaled_exp
 from dpselect.selection.gaps import Gaps, Rate
 from dpselect.selection.proposals import LogRate, wait_for
@@ -59,13 +59,8 @@ from dpselect.selection.races import Arrival, Members, Tier, best_members, draw_
 # Sixteen bits decide nearly every coin with odds, by whole-number bounds that are computed once for many tries.
 WORD_BITS = 16
 _HALF = 2.0 ** (WORD_BITS - 1)
-_FRESH_BITS = 32
 # exp, the sum and the quotient are accurate to 256 units in the last place together (2**-44 relative), with much room.
 _MARGIN = 2.0**-42
-# The known bits leave a cell of width 2**-k for U. Four cells cover it and every rounding of numbers of its size.
-_SLACK = 4.0
-# Larger gaps are reduced to this: their boundary is inside the slack anyway, and floats near 2**-1074 are slow.
-_VANISHED = 100.0
 
 Words = npt.NDArray[np.uint16]
 
@@ -114,22 +109,22 @@ def word_bounds(gaps: Floats, doubts: Floats) -> tuple[Words, Words]:
 
 def odds_coins(odds: Odds, prefixes: npt.NDArray[Any] | int, depth: int, draws: Draws) -> Flags:
     # Whether U < 1 / (1 + exp(gap)) for each coin, given the first `depth` bits of each U: at most 20, or zeros.
-    fresh = draws.words(odds.approximate.size, _FRESH_BITS)
-    cell = 2.0 ** -(_FRESH_BITS + depth)
-    lowest = (fresh + np.asarray(prefixes, np.float64) * 2.0**_FRESH_BITS) * cell  # below 2**53 cells, so exact
+    fresh = draws.words(odds.approximate.size, FRESH_BITS)
+    cell = 2.0 ** -(FRESH_BITS + depth)
+    lowest = (fresh + np.asarray(prefixes, np.float64) * 2.0**FRESH_BITS) * cell  # below 2**53 cells, so exact
     boundary, error = _boundary(odds.approximate, odds.doubt)
-    distance, doubt = boundary - lowest, error + _SLACK * cell
+    distance, doubt = boundary - lowest, error + SLACK * cell
     heads: Flags = distance > doubt
     for index in (np.abs(distance) <= doubt).nonzero()[0].tolist():
         known = int(lowest[index] / cell)
-        heads[index] = odds_coin(odds.exact(index), draws, known, _FRESH_BITS + depth)
+        heads[index] = odds_coin(odds.exact(index), draws, known, FRESH_BITS + depth)
     return heads
 
 
 def _boundary(gaps: Floats, doubts: Floats) -> tuple[Floats, Floats]:
     # 1 / (1 + exp(gap)) and a bound of its error. The logarithm of the boundary moves no more than the gap, so an error
     # d of the gap moves the boundary by a factor between exp(-d) and exp(d).
-    boundary: Floats = 1 / (1 + np.exp(np.minimum(gaps, _VANISHED)))
+    boundary: Floats = 1 / (1 + np.exp(np.minimum(gaps, VANISHED)))
     with np.errstate(over="ignore"):
         return boundary, boundary * (_MARGIN + 2 * np.expm1(doubts))
 
