@@ -20,6 +20,7 @@ from dpselect.questions import quantiles
 from dpselect.tables import files
 from dpselect.tables.candidates import public_values
 from dpselect.tables.duckdb import engine as duckdb_engine
+from dpselect.tables.duckdb import values as duckdb_values
 from dpselect.tables.duckdb.values import cast_list
 from tests import spark
 from tests.attacks.neighbouring.cases import WHO, Wanted, random_case
@@ -86,7 +87,7 @@ def equal_groups_allowed(monkeypatch):
     monkeypatch.setattr(
         duckdb_engine, "different_values", lambda values, column, _, name: public_values(values, column, name)
     )
-    monkeypatch.setattr(duckdb_engine, "listed", cast_list)
+    monkeypatch.setattr(duckdb_values, "listed", cast_list)
 
 
 def people_counted_by_rows(monkeypatch):
