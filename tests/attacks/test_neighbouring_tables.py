@@ -85,7 +85,7 @@ def test_most_questions_are_answered_and_feel_the_neighbour():
 def equal_groups_allowed(monkeypatch):
     """Values that are different in Python and equal after the engine's cast are not refused, and a row matches all."""
     monkeypatch.setattr(
-        duckdb_engine, "different_values", lambda values, column, _, name: public_values(values, column, name)
+        duckdb_values, "different_values", lambda values, column, _, name: public_values(values, column, name)
     )
     monkeypatch.setattr(duckdb_values, "listed", cast_list)
 

@@ -22,23 +22,10 @@ from dpselect.selection.draws import Draws
 from dpselect.tables.candidates import Groups, Values
 from dpselect.tables.checks import Check, Reading
 from dpselect.tables.domains import Domain, counted_form, counted_item
+from dpselect.tables.duckdb import values as sql
 from dpselect.tables.duckdb.checks import checked
 from dpselect.tables.duckdb.files import Keeper, index_of, source_of
 from dpselect.tables.duckdb.source import Query, connect, of_source, progress_shown, read, schema
-from dpselect.tables.duckdb.values import (
-    Columns,
-    Form,
-    OnGrid,
-    candidate,
-    cast_list,
-    columns_of,
-    different_values,
-    form_of,
-    present,
-    public_group,
-    register_lists,
-    renamed,
-)
 from dpselect.tables.kinds import Column, Span
 
 
@@ -48,14 +35,14 @@ def counting(
     """Individuals for each candidate (in each group). A person counts once, however many rows they have."""
     # With `max_values`, a person counts for at most so many candidates, in each group. The candidate for other values
     # is one of them, and people count once for it, too.
-    form = form_of(column, candidates.kind)
+    form = sql.form_of(column, candidates.kind)
     if individuals.groups is None and max_values is None and candidates.other is None:
         # Counting all values first is faster in DuckDB than joining every row.
         of_all = _of_all(source, form.value, individuals)
-        return f"SELECT place, individuals FROM ({of_all}) JOIN {candidate(form)}"
-    values, item, join = {"item": form.value}, "candidate.place", f"JOIN {candidate(form)}"
+        return f"SELECT place, individuals FROM ({of_all}) JOIN {sql.candidate(form)}"
+    values, item, join = {"item": form.value}, "candidate.place", f"JOIN {sql.candidate(form)}"
     if candidates.other is not None:
-        values = {"present": present(column), **values}
+        values = {"present": sql.present(column), **values}
         item = f"coalesce(candidate.place, CASE WHEN present THEN {candidates.other_label} END)"
         join = f"LEFT {join}"
     facts, counted = _facts(source, values, individuals, item=item, join=join)
@@ -78,7 +65,7 @@ def _different(kept: str, max_values: int | None, named: str = "item") -> str:
 
 def _of_all(source: str, value: str, individuals: Individuals, group: str = "", known: str = "item IS NOT NULL") -> str:
     number = "count(*)" if individuals.person is None else "count(DISTINCT person)"
-    values = renamed(f"({source})", {"item": value}, individuals)
+    values = sql.renamed(f"({source})", {"item": value}, individuals)
     return f"SELECT {group}item, {number} AS individuals FROM ({values}) WHERE {known} GROUP BY item"
 
 
@@ -96,7 +83,7 @@ def tallying(
     return f"{facts} SELECT grp, item, count(*) AS individuals FROM {counted} GROUP BY grp, item"
 
 
-def placing(source: str, on_grid: OnGrid, individuals: Individuals, max_rows: int | None = None) -> str:
+def placing(source: str, on_grid: sql.OnGrid, individuals: Individuals, max_rows: int | None = None) -> str:
     """Individuals for each place of the grid (in each group), in ascending order."""
     facts, standing = _facts(source, {"item": on_grid.item}, individuals)
     if individuals.person is not None:
@@ -135,10 +122,10 @@ def _facts(
         columns.append("person")
         conditions.append("person IS NOT NULL")
     if groups is not None:
-        join += f" JOIN {public_group(groups)}"
+        join += f" JOIN {sql.public_group(groups)}"
     columns.append("0 AS grp" if groups is None else "public_group.place AS grp")
     facts = (
-        f"SELECT {', '.join(columns)} FROM ({renamed('source_rows', values, individuals)}) {join}"
+        f"SELECT {', '.join(columns)} FROM ({sql.renamed('source_rows', values, individuals)}) {join}"
         f" WHERE {' AND '.join(conditions)}"
     )
     rows = f"WITH source_rows AS ({source}), facts AS"
@@ -176,7 +163,7 @@ class DuckDBEngine:
         counted(self._source.check)
 
     def listed(self, values: Any, column: Column, name: str = "candidates") -> Values:
-        return different_values(values, column, self._connection, name)
+        return sql.different_values(values, column, self._connection, name)
 
     def candidates(self, values: Any, column: Column) -> Values:
         return self.listed(values, column)
@@ -208,7 +195,7 @@ class DuckDBEngine:
     def places(
         self, column: Column, grid: Span, individuals: Individuals, max_rows: int | None = None
     ) -> Sequence[Places]:
-        salted, on_grid = individuals.person is not None, OnGrid(column, grid)
+        salted, on_grid = individuals.person is not None, sql.OnGrid(column, grid)
         found = self._found(
             lambda rows: placing(rows, on_grid, individuals, max_rows), column, individuals, salted=salted
         )
@@ -249,13 +236,13 @@ class DuckDBEngine:
         *,
         salted: bool,
         cursor: duckdb.DuckDBPyConnection | None = None,
-    ) -> Columns:
+    ) -> sql.Columns:
         # With a cursor, what the statement makes stays there.
         parameters: dict[str, Any] = {"salt": os.urandom(16).hex()} if salted or is_limited(individuals) else {}
         connection = self._connection.cursor() if cursor is None else cursor
-        register_lists(connection, column, candidates, individuals.groups)
+        sql.register_lists(connection, column, candidates, individuals.groups)
 
-        def count(rows: Query) -> Columns:
+        def count(rows: Query) -> sql.Columns:
             with progress_shown(connection, "Counting"):
                 return connection.execute(statement(rows.text), {**parameters, **rows.parameters}).fetchnumpy()
 
@@ -269,7 +256,7 @@ _WANTED, _LIST, _FOUND = "dpselect_wanted", "dpselect_tried", "dpselect_found"
 class DuckDBTally:
     """The counts of values in a temporary table of one cursor: grp, item, individuals. Secret."""
 
-    def __init__(self, cursor: duckdb.DuckDBPyConnection, form: Form, groups: int) -> None:
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, form: sql.Form, groups: int) -> None:
         self._cursor, self._form, self._groups = cursor, form, groups
 
     def levels(self) -> list[Levels]:
@@ -296,10 +283,10 @@ class DuckDBTally:
 
     def unseen(self, group: int, values: Sequence[Any]) -> list[Any]:
         tried = Values(self._form.kind, tuple(values))
-        self._cursor.register(_LIST, columns_of([tried], {"value": self._form}))
+        self._cursor.register(_LIST, sql.columns_of([tried], {"value": self._form}))
         own = f"SELECT item FROM {TALLY} WHERE grp = {group}"
         query = (
-            f"SELECT place FROM ({cast_list(_LIST, {'value': self._form})}) AS tried"
+            f"SELECT place FROM ({sql.cast_list(_LIST, {'value': self._form})}) AS tried"
             f" ANTI JOIN ({own}) AS own ON {self._form.equal('own.item', 'tried.value')} ORDER BY place"
         )
         return [tried.items[place] for (place,) in self._cursor.sql(query).fetchall()]

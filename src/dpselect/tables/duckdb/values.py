@@ -204,7 +204,7 @@ def _integers(span: Span) -> str:
     return "BIGINT" if least <= span.first and span.last <= most else "HUGEINT"
 
 
-def in_span(expression: str, span: Span, precision: int, is_full: bool) -> str:
+def in_span(expression: str, span: Span, precision: int) -> str:
     """DuckDB's SQL that is true exactly for the values of a span, given a value in its form."""
     kind = span.kind
     if kind is Kind.INTEGER:
@@ -213,6 +213,7 @@ def in_span(expression: str, span: Span, precision: int, is_full: bool) -> str:
         # Comparing decimals of two types may overflow, and fail on a row. Their texts have all digits of the type.
         pattern = rf"-?0*[0-9]{{0,{precision - span.digits}}}(?:\.[0-9]{{0,{span.digits}}}0*)?"
         type_ = f"DECIMAL({precision},{span.digits})"
+        is_full = -span.first == span.last == 10**precision - 1
         ends = "" if is_full else " AND " + _between(f"TRY_CAST({expression} AS {type_})", span, type_)
         return f"(regexp_full_match(CAST({expression} AS VARCHAR), '{pattern}'){ends})"
     if kind.is_time:
