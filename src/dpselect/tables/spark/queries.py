@@ -85,7 +85,7 @@ def called(column: Column, name: str) -> Column:
 def facts(rows: Rows, reading: Reading, question: Column, individuals: Individuals) -> DataFrame:
     """The facts: one row per individual and item, or (without people) one per item with its number of rows."""
     readings = {"item": reading, **_readings_of(individuals.groups)}
-    given = _given(rows, question, individuals)
+    given = _renamed(rows, question, individuals)
     if individuals.person is None and individuals.groups is None and reading.natively:  # the next step counts them
         return given.selectExpr("CAST(item AS STRING) AS item", "1L AS individuals", "0L AS grp").where(
             "item IS NOT NULL"
@@ -108,8 +108,8 @@ def _readings_of(groups: Groups | None) -> dict[str, Reading]:
     return {f"member{i}": Reading.as_key(column, kind, f"member{i}") for i, (column, kind) in named}
 
 
-def _given(rows: Rows, question: Column, individuals: Individuals) -> DataFrame:
-    # Rows without a person are left out.
+def _renamed(rows: Rows, question: Column, individuals: Individuals) -> DataFrame:
+    # Whatever a question reads of a row, it reads here, under our own names. Rows without a person are left out.
     columns = {"item": question}
     if individuals.groups is not None:
         columns |= {f"member{i}": column for i, column in enumerate(individuals.groups.columns)}
