@@ -1,5 +1,6 @@
 """`quantiles`, `minimum` and `maximum`, and what is new for one quantile: answers, charges, requests, estimates."""
 
+import random
 from fractions import Fraction
 from unittest.mock import Mock
 
@@ -37,6 +38,20 @@ def test_answers_are_in_the_order_of_the_levels(person, neighbours):
     assert table.quantiles("x", levels, **RANGE, epsilon=CERTAIN).value == [90, 10, 50, 99, 0]
     assert table.quantiles("x", ["0.505"], **RANGE, epsilon=CERTAIN).value == [50]
     assert table.quantiles("x", ["0.505", "0.105"], **RANGE, epsilon=CERTAIN).value == [50, 10]
+
+
+@pytest.mark.parametrize("epsilon", ["0.001", "1"])
+def test_answers_never_cross(person, neighbours, epsilon):
+    """However noisy they are, and in whatever order the levels are given."""
+    table = opened(rows_of_people(), person=person, neighbours=neighbours)
+    levels = random.Random(7).sample(PERCENTILES, 99)
+    found = table.quantiles("x", levels, **RANGE, epsilon=epsilon).value
+    ascending = [value for _, value in sorted(zip(levels, found, strict=True))]
+    assert ascending == sorted(found)
+    percentiles = table.quantiles("x", "percentiles", **RANGE, epsilon=epsilon).value
+    assert percentiles == sorted(percentiles)
+    assert len(percentiles) == 99
+    assert set(percentiles) <= set(range(101))
 
 
 def test_minimum_and_maximum_are_outer_quantiles(person):

@@ -85,7 +85,8 @@ def _classified(source: str, reading: Reading, individuals: Individuals) -> str:
     between = "false" if reading.grid is None else sql.OnGrid(column, reading.grid).is_between
     stored["between_steps"] = f"coalesce({between} AND NOT (below OR above), false)"
     kept = [f"CASE {reason} END AS reason", *(f"{expression} AS {name}" for name, expression in stored.items())]
-    return f"SELECT {', '.join(kept)} FROM ({sql.renamed(f'({source})', read, individuals)}) {join}"
+    named = sql.renamed(f"({source})", read, individuals.person, groups)
+    return f"SELECT {', '.join(kept)} FROM ({named}) {join}"
 
 
 def _value(reading: Reading) -> tuple[str, str]:

@@ -65,7 +65,7 @@ def _different(kept: str, max_values: int | None, named: str = "item") -> str:
 
 def _of_all(source: str, value: str, individuals: Individuals, group: str = "", known: str = "item IS NOT NULL") -> str:
     number = "count(*)" if individuals.person is None else "count(DISTINCT person)"
-    values = sql.renamed(f"({source})", {"item": value}, individuals)
+    values = sql.renamed(f"({source})", {"item": value}, individuals.person, individuals.groups)
     return f"SELECT {group}item, {number} AS individuals FROM ({values}) WHERE {known} GROUP BY item"
 
 
@@ -124,10 +124,8 @@ def _facts(
     if groups is not None:
         join += f" JOIN {sql.public_group(groups)}"
     columns.append("0 AS grp" if groups is None else "public_group.place AS grp")
-    facts = (
-        f"SELECT {', '.join(columns)} FROM ({sql.renamed('source_rows', values, individuals)}) {join}"
-        f" WHERE {' AND '.join(conditions)}"
-    )
+    named = sql.renamed("source_rows", values, individuals.person, groups)
+    facts = f"SELECT {', '.join(columns)} FROM ({named}) {join} WHERE {' AND '.join(conditions)}"
     rows = f"WITH source_rows AS ({source}), facts AS"
     if groups is None or not is_limited(individuals):
         return f"{rows} ({facts})", "facts"

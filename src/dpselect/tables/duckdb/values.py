@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-    from dpselect.questions.rows import Individuals
-
 CANDIDATES, GROUPS = "dpselect_candidates", "dpselect_groups"
 _WIDE_INTEGERS = ("UBIGINT", "HUGEINT")
 _KINDS = {
@@ -277,14 +275,14 @@ _LIST = "dpselect_list"
 _SHOWN_CHARACTERS = 60
 
 
-def renamed(rows: str, values: Mapping[str, str], individuals: "Individuals") -> str:
+def renamed(rows: str, values: Mapping[str, str], person: Column | None, groups: Groups | None) -> str:
     """Rows under our own names, so that no name clashes with a user's: these values, person, member0 and so on."""
     # Whatever a statement reads of a row, it reads here.
     selected = dict(values)
-    if individuals.person is not None:
-        selected["person"] = identifier(individuals.person.name)
-    if individuals.groups is not None:
-        selected |= {f"member{i}": form.value for i, form in enumerate(forms_of(individuals.groups).values())}
+    if person is not None:
+        selected["person"] = identifier(person.name)
+    if groups is not None:
+        selected |= {f"member{i}": form.value for i, form in enumerate(forms_of(groups).values())}
     return f"SELECT {', '.join(f'{expression} AS {name}' for name, expression in selected.items())} FROM {rows}"
 
 
