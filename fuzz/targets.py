@@ -27,12 +27,12 @@ from dpselect.questions.rows import Individuals
 from dpselect.score_files import read_scores
 from dpselect.tables.candidates import Values
 from dpselect.tables.duckdb.engine import DuckDBEngine
-from dpselect.tables.duckdb.files import csv_rows
+from dpselect.tables.duckdb.files import csv_lines, rows_of
 from dpselect.tables.duckdb.source import connect
 from dpselect.tables.kinds import Column, Kind, public_span
 
 _LETTERS = "abc"
-_ROWS = csv_rows(",", ["person", "letter"])
+_ROWS = rows_of(csv_lines(), ",", ["person", "letter"], ["person", "letter"], {})
 
 
 @contextlib.contextmanager

@@ -20,6 +20,7 @@ from dpselect.questions import quantiles
 from dpselect.tables import files
 from dpselect.tables.candidates import public_values
 from dpselect.tables.duckdb import engine as duckdb_engine
+from dpselect.tables.duckdb import values as duckdb_values
 from dpselect.tables.duckdb.values import cast_list
 from tests import spark
 from tests.attacks.neighbouring.cases import WHO, Wanted, random_case
@@ -84,9 +85,9 @@ def test_most_questions_are_answered_and_feel_the_neighbour():
 def equal_groups_allowed(monkeypatch):
     """Values that are different in Python and equal after the engine's cast are not refused, and a row matches all."""
     monkeypatch.setattr(
-        duckdb_engine, "different_values", lambda values, column, _, name: public_values(values, column, name)
+        duckdb_values, "different_values", lambda values, column, _, name: public_values(values, column, name)
     )
-    monkeypatch.setattr(duckdb_engine, "listed", cast_list)
+    monkeypatch.setattr(duckdb_values, "listed", cast_list)
 
 
 def people_counted_by_rows(monkeypatch):

@@ -1,7 +1,8 @@
-"""What tests of tables share: the engines."""
+"""What tests of tables share: the engines, and a ledger."""
 
 import pytest
 
+from dpselect import Ledger
 from tests import spark
 
 
@@ -11,3 +12,9 @@ def engine(request):
     if request.param == "spark":
         spark.session()
     return request.param
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    """A new ledger whose budget suffices."""
+    return Ledger(tmp_path / "ledger", budget=100)

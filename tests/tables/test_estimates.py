@@ -5,7 +5,6 @@ from fractions import Fraction
 import pytest
 
 import dpselect
-from dpselect import Ledger
 from tests.tables.looking import opened
 
 PEOPLE = "people, each at the median of their own rows"
@@ -62,10 +61,9 @@ def rows_of_people():
 
 @pytest.mark.parametrize("groups", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["all", "groups"])
 @pytest.mark.parametrize("whom", WHOM)
-def test_an_answer_says_what_it_estimates(whom, groups, tmp_path):
+def test_an_answer_says_what_it_estimates(whom, groups, ledger):
     """A ledger says so, too."""
     person, counted, over = WHOM[whom]
-    ledger = Ledger(tmp_path / "ledger", budget=100)
     table = opened(rows_of_people(), person=person, ledger=ledger)
     if groups:
         table = table.group_by("g", groups=["p", "q"])

@@ -65,9 +65,6 @@ def test_columns_of_every_kind_are_combined(engine):
     assert counts(product_of, "who", [1, 2]) == [[1, 0]]
 
 
-# A person in several combinations.
-
-
 # Ledgers.
 
 

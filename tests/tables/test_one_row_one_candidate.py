@@ -21,7 +21,7 @@ import dpselect
 from dpselect import every
 from dpselect.errors import DPSelectError
 from dpselect.tables import domains
-from dpselect.tables.duckdb import engine, values
+from dpselect.tables.duckdb import values
 from dpselect.tables.duckdb.values import Form, form_of
 from dpselect.tables.kinds import Kind
 from tests import spark
@@ -271,7 +271,7 @@ def test_a_comparison_after_a_cast_is_noticed(monkeypatch, mistake):
         return mistake(column, kind) if kind is Kind.INTEGER else right(column, kind)
 
     right = form_of
-    for module in (values, domains, engine):
+    for module in (values, domains):
         monkeypatch.setattr(module, "form_of", wrong)
     monkeypatch.setattr(Form, "equal", lambda self, value, candidate: f"{value} = {candidate}")
     table, wrong_somewhere = table_of("float"), 0

@@ -19,7 +19,7 @@ import pytest
 import dpselect
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.tables.candidates import Groups, public_values
-from dpselect.tables.duckdb import engine as duckdb_engine
+from dpselect.tables.duckdb import values as duckdb_values
 from dpselect.tables.duckdb.values import cast_list
 from dpselect.tables.table import GroupedTable, _made
 from tests import spark
@@ -151,6 +151,6 @@ def test_a_refusal_names_both_values_and_charges_nothing(engine, tmp_path):
 
 def test_without_the_walls_a_row_counts_often(monkeypatch):
     """The tests above can fail: where the statement joins the list as it is, one row is in many groups."""
-    monkeypatch.setattr(duckdb_engine, "listed", cast_list)
+    monkeypatch.setattr(duckdb_values, "listed", cast_list)
     table = opened({"g": np.array([0.1], np.float32), "x": [0]})
     assert numbers_of_groups(unchecked(table, ALIKE), table.columns["x"], [0]) == [3]

@@ -86,6 +86,3 @@ def test_candidates_of_a_frame_have_an_other_too(engine):
             table.mode(column, candidates=frame, other=other, epsilon=1)
     with pytest.raises(InvalidType, match="other are floating-point numbers, but the column 'x'"):
         table.mode("x", candidates=whole, other=0.5, epsilon=1)
-
-
-# Neighbours: all small tables, and the exact probabilities of every answer.

@@ -1,11 +1,8 @@
 """With what a person counts in a quantile: at a middle one of their values, or with some of their rows, at random."""
 
-import random
-
 import numpy as np
 import pytest
 
-from tests import spark
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.tables.looking import opened, places
 
@@ -90,34 +87,3 @@ def test_people_who_are_written_in_two_ways_are_one(engine, people):
         [middle] = numbers(table, 0, 9).items()
         assert middle in ((2, 1), (3, 1))
         assert list(numbers(table, 0, 9, max_rows=2).values()) == [1, 1]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("type_", ["int64", "string"])
-@pytest.mark.xdist_group("spark")
-@pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
-def test_both_engines_have_the_same_places_and_answers(type_):
-    """Where chance has no say: people with an odd number of rows, and limits that nobody reaches."""
-    spark.session()
-    generator = random.Random(2)
-    # Three tenths of the people are at 10, one at 90, the others at 40; and some of their rows are elsewhere.
-    middle = [10 if who % 10 < 3 else 40 if who % 10 < 9 else 90 for who in range(60)]
-    values = [[own] * (1 + who % 2) + [generator.randrange(-5, 120)] * (who % 2) for who, own in enumerate(middle)]
-    rows = {
-        "who": [who for who, own in enumerate(values) for _ in own],
-        "g": ["pqr"[who % 3] for who, own in enumerate(values) for _ in own],
-        "x": [x for own in values for x in own],
-    }
-    rows["x"] = list(map(str, rows["x"])) if type_ == "string" else rows["x"]
-    asked = {"lower": 0, "upper": 100, "step": 1, "epsilon": 10**6}
-    seen = []
-    for engine in ("duckdb", "spark"):
-        table = opened(rows, engine, person="who")
-        grouped = table.group_by("g", groups=["p", "q", "z"])  # nobody is in z, where any answer is right
-        looked = [places(one, "x", 0, 100, max_rows=most) for one in (table, grouped) for most in (None, 5)]
-        counted = [{"per_person": "median"}, {"per_person": "rows", "max_rows": 5}]
-        all_of = [table.quantiles("x", ["0.5", "0.15"], **asked, **what).value for what in counted]
-        of_groups = [grouped.quantiles("x", ["0.5", "0.15"], **asked, **what).value for what in counted]
-        assert all_of == [[40, 10], [40, 10]]
-        seen.append((looked, all_of, [(own["p"], own["q"]) for own in of_groups]))
-    assert seen[0] == seen[1]

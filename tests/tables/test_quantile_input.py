@@ -11,7 +11,6 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from dpselect import Ledger
 from dpselect.errors import InvalidType, InvalidValue
 from tests.tables.looking import opened
 
@@ -53,8 +52,7 @@ WRITTEN = {
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-def test_levels_are_what_is_written(name, tmp_path):
-    ledger = Ledger(tmp_path / "ledger", budget=1)
+def test_levels_are_what_is_written(name, ledger):
     opened(rows(), types=TYPES, ledger=ledger).quantiles("n", WRITTEN[name], lower=0, upper=9, epsilon=1)
     assert ledger.entries()[0].what["levels"] == ["1/10", "1/2", "9/10"]
 
@@ -96,9 +94,8 @@ BAD_LEVELS = {
 
 
 @pytest.mark.parametrize("kind", BAD_LEVELS)
-def test_bad_levels_are_refused_before_a_charge(kind, tmp_path):
+def test_bad_levels_are_refused_before_a_charge(kind, ledger):
     levels, error, words = BAD_LEVELS[kind]
-    ledger = Ledger(tmp_path / "ledger", budget=1)
     table = opened(rows(), types=TYPES, person="who", ledger=ledger)
     for one in (table, table.group_by("g", groups=["p", "q"])):
         with pytest.raises(error, match=words):
@@ -124,10 +121,9 @@ BAD_ROWS = {
 
 
 @pytest.mark.parametrize("kind", [*BAD_ROWS, "nobody"])
-def test_bad_rows_are_refused_before_a_charge(kind, tmp_path):
+def test_bad_rows_are_refused_before_a_charge(kind, ledger):
     good = {"per_person": "rows", "max_rows": 2}
     given, error, words = BAD_ROWS.get(kind, (good, InvalidValue, "need a person column.* Open the table with person="))
-    ledger = Ledger(tmp_path / "ledger", budget=1)
     table = opened(rows(), types=TYPES, person=None if kind == "nobody" else "who", ledger=ledger)
     for one in (table, table.group_by("g", groups=["p", "q"])):
         asked = {"lower": 0, "upper": 9, "epsilon": 1, **given}

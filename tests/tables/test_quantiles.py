@@ -6,7 +6,6 @@ from unittest.mock import Mock
 
 import pytest
 
-from dpselect import Ledger
 from dpselect.tables.duckdb import engine as duckdb_engine
 from tests.tables.looking import opened
 
@@ -28,11 +27,6 @@ def person(request):
 @pytest.fixture(params=["add-remove", "replace"])
 def neighbours(request):
     return request.param
-
-
-@pytest.fixture
-def ledger(tmp_path):
-    return Ledger(tmp_path / "ledger", budget=100)
 
 
 # Answers.

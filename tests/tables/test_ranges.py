@@ -14,7 +14,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import dpselect
-from dpselect import Ledger
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.tables.kinds import LARGEST_RANK, Column, Kind, float_of_rank, public_span, rank_of_float
 from tests.tables.looking import opened, places
@@ -285,11 +284,6 @@ IN_WRITING = {
     "a zone": ({"lower": "2024-01-01T00:00+01:00"}, InvalidType, "timestamps without a time zone"),
     "two kinds": ({"lower": "2024-01-01", "upper": 5}, InvalidType, "holds text, lower and upper are"),
 }
-
-
-@pytest.fixture
-def ledger(tmp_path):
-    return Ledger(tmp_path / "ledger", budget=100)
 
 
 @pytest.mark.parametrize("kind", BAD)

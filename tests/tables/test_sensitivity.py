@@ -159,6 +159,3 @@ def test_the_unit_of_cuts_makes_them_as_sensitive_as_quantiles_in_groups(level, 
     single = of_quantile(level, neighbours, in_groups=True, rows=rows)
     assert together.largest_change * change_by_addition(level) == single.largest_change
     assert together.monotonic == single.monotonic
-
-
-# What is kept of a person depends on nobody else.

@@ -336,9 +336,6 @@ def test_drawn_answers_fit_the_recursion_written_plainly(count, reach, kind):
     assert_rejected(counts, [together[own] for own in shown], truth=truth)
 
 
-# Ties.
-
-
 # Scores that 64 bits do not hold.
 
 

@@ -134,22 +134,6 @@ def test_tiny_numbers_in_writing_stand_at_zero(engine):
     assert places(table, "x", -5, 5) == [(0, False, 1), (5, False, 2), (10, False, 1)]
 
 
-@with_every_mechanism(slow=[ExponentialMechanism])
-@pytest.mark.usefixtures("mechanism")
-def test_clear_questions_have_clear_answers(engine):
-    rows = {"who": list(range(300)), "x": [7] * 200 + [9] * 100, "g": (["p"] * 50 + ["q"] * 50) * 3}
-    for person in (None, "who"):
-        table = opened(rows, engine, person=person)
-        assert table.mode("x", candidates=[5, 7, 9], epsilon=5).value == 7
-        assert table.top_k("x", 2, candidates=[9, 5, 7], epsilon=10).value == [9, 7]
-        assert table.top_k("x", 2, candidates=[9, 5, 7], epsilon=10, ordered=True).value == [7, 9]
-        assert table.median("x", lower=0, upper=10**12, epsilon=5).value == 7
-        assert table.quantile("x", "0.9", lower=0, upper=100, epsilon=20).value == 9
-        groups = table.group_by("g", groups=["p", "q"])
-        assert groups.median("x", lower=0, upper=100, epsilon=5).value == {"p": 7, "q": 7}
-        assert groups.top_k("x", 1, candidates=[7, 9], epsilon=5).value == {"p": [7], "q": [7]}
-
-
 def pairs_of_top_two(scores, mechanism):
     """The probability of every ordered pair of positions."""
     first, found = mechanism.pmf(scores), {}

@@ -6,24 +6,6 @@ from dpselect import Ledger, approximate, pure, zcdp
 from tests import spark
 from tests.tables.looking import opened
 
-SLOW_SPARK = pytest.param("spark", marks=[*spark.MARKS, pytest.mark.slow])
-
-
-@pytest.fixture(params=["duckdb", pytest.param("spark", marks=spark.MARKS)])
-def engine(request):
-    if request.param == "spark":
-        spark.session()
-    return request.param
-
-
-slow_on_spark = pytest.mark.parametrize("engine", ["duckdb", SLOW_SPARK], indirect=True)
-
-
-# What is kept of a person.
-
-
-# Answers.
-
 CLEAR = {
     "set": {"method": "set", "max_values": 1},
     "margin": {"method": "margin"},
@@ -84,7 +66,6 @@ def test_clear_questions_have_clear_answers(engine, name):
 FREE = [{}, {"method": "set", "max_values": 1}, {"method": "margin"}, {"max_values": 2}, {"mechanism": "exponential"}]
 
 
-@slow_on_spark
 @pytest.mark.parametrize("choices", FREE, ids=str)
 def test_all_candidates_are_free(engine, choices, tmp_path, monkeypatch):
     """In all three currencies nothing is charged, and nothing is read."""

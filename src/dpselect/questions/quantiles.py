@@ -178,7 +178,7 @@ class OverRange(OfTable):
         **stated: Any,
     ) -> OfTable:
         rows = read_max_rows(per_person, max_rows, table.individuals)
-        grid = table.span(column, lower, upper, step, range)
+        grid = table.span(lower, upper, step, column, range)
         return super().about(table, column, price, grid=grid, max_rows=rows, **stated)
 
     def __post_init__(self) -> None:

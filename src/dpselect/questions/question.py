@@ -366,7 +366,7 @@ class Asked(Protocol):
         """Return public candidates, checked: a domain, or a list with the candidate for all others."""
         ...
 
-    def span(self, column: Any, lower: Any, upper: Any, step: Any, range: str) -> Any:
+    def span(self, lower: Any, upper: Any, step: Any, column: Any, range: str) -> Any:
         """Return the candidates between two public ends."""
         ...
 

@@ -67,8 +67,9 @@ class Places:
     individuals: Integers
 
 
-def places_of_groups(data: Places, ends: Sequence[int], grid: "Span") -> list[Places]:
-    """The positions among the candidates in each group, given those on the units of a grid, and where groups end."""
+def places_of_groups(data: Places, groups: Sequence[int] | Integers, number: int, grid: "Span") -> list[Places]:
+    """The positions among the candidates in each group, given those on the units of a grid, in the order of groups."""
+    ends = [*np.searchsorted(groups, np.arange(1, number)).tolist(), data.places.size]
     parts = [
         Places(data.places[start:stop], data.between[start:stop], data.individuals[start:stop])
         for start, stop in pairwise([0, *ends])
@@ -175,9 +176,14 @@ class Individuals:
         groups = {} if self.groups is None else {"groups": len(self.groups) or 1, "max_groups": self.groups.max_groups}
         return {"noun": self.noun, "neighbours": neighbours.value, **groups}
 
+    @property
+    def answers(self) -> int:
+        """The number of answers: one, or one for each group."""
+        return 1 if self.groups is None else len(self.groups)
+
     def for_each_group(self, answer: list[Any]) -> Any:
         """Return this list, or a copy of it for each group."""
-        return answer if self.groups is None else self.by_group([list(answer) for _ in range(len(self.groups))])
+        return answer if self.groups is None else self.by_group([list(answer) for _ in range(self.answers)])
 
     def parameters(self) -> dict[str, Any]:
         """Return the public parameters, as JSON can hold them."""

@@ -44,6 +44,10 @@ class Reason(Enum):
 class Notation(Enum):
     """A suspicious notation: what it is, and how to fix it.
 
+    Attributes:
+        words: what it is, with an example that is not from the data.
+        remedy: how to fix it.
+
     >>> Notation.DECIMAL_COMMA.remedy
     'write 1.5, with a point'
     """
@@ -94,15 +98,8 @@ class Notation(Enum):
         "write each name in one way: otherwise one person counts, and is protected, as several",
     )
 
-    @property
-    def words(self) -> str:
-        """What the notation is, with an example that is not from the data."""
-        return self.value[0]
-
-    @property
-    def remedy(self) -> str:
-        """How to fix it."""
-        return self.value[1]
+    def __init__(self, words: str, remedy: str) -> None:
+        self.words, self.remedy = words, remedy
 
 
 @dataclass(frozen=True)

@@ -109,8 +109,7 @@ class Ordered(Domain):
     """All values of an ordered kind between two ends. Numbers of other types are counted if they are equal to one."""
 
     span: Span
-    precision: int = 0
-    is_full: bool = False
+    precision: int = 0  # of decimals
 
     def _value(self, index: int) -> Any:
         return self.span.value(index)
@@ -123,7 +122,7 @@ class Ordered(Domain):
         return form_of_span(column, self.span)
 
     def condition(self, expression: str) -> str:
-        return in_span(expression, self.span, self.precision, self.is_full)
+        return in_span(expression, self.span, self.precision)
 
 
 @dataclass(frozen=True, repr=False)
@@ -400,7 +399,7 @@ def _decimals(_: str, given: Mapping[str, Any]) -> Domain:
     words = f"every decimal of at most {_counted(precision, 'digit')}, {digits} after the point"
     words += "" if span == full else ", from {:f} to {:f}".format(*span.ends)
     arguments = ("decimal", ("precision", precision), ("digits", digits), *_stated_ends(span, full))
-    return Ordered(Kind.DECIMAL, span.size, words, arguments, span, precision, span == full)
+    return Ordered(Kind.DECIMAL, span.size, words, arguments, span, precision)
 
 
 def _times(name: str, given: Mapping[str, Any]) -> Domain:

@@ -107,6 +107,8 @@ class Kind(Enum):
         of_text: reads what people write.
         of_key: reads a key.
         clock: for dates and timestamps, the first moment of 1970, and the unit in which they are counted from there.
+        is_time: whether it is of dates or timestamps.
+        is_moment: whether it is of timestamps.
     """
 
     BOOLEAN = "true or false", "BOOLEAN", "boolean", "true or false", _boolean, _boolean, None
@@ -125,25 +127,20 @@ class Kind(Enum):
     of_text: Callable[[str], Any]
     of_key: Callable[[str], Any] | None
     clock: Any
+    is_time: bool
+    is_moment: bool
 
     def __new__(cls, words: str, *facts: Any) -> Self:
         """Create a kind whose value is its name in words."""
         kind = object.__new__(cls)
         kind._value_ = words
         kind.type, kind.rule, kind.sample, kind.of_text, kind.of_key, kind.clock = facts
+        kind.is_time, kind.is_moment = kind.clock is not None, kind.clock in (_MICROSECONDS, _IN_UTC)
         return kind
 
     @property
     def is_number(self) -> bool:
         return self in _NUMBERS
-
-    @property
-    def is_time(self) -> bool:
-        return self.clock is not None
-
-    @property
-    def is_moment(self) -> bool:
-        return self.is_time and self is not Kind.DATE
 
     @property
     def comparable(self) -> "frozenset[Kind]":

@@ -29,7 +29,7 @@ from dpselect.tables.candidates import Groups, Values, found_groups, groups_of_c
 from dpselect.tables.checks import Check, check_column
 from dpselect.tables.domains import Domain
 from dpselect.tables.files import resolved
-from dpselect.tables.kinds import Column, Span, known_column, public_span
+from dpselect.tables.kinds import Column, known_column, public_span
 
 if TYPE_CHECKING:
     from dpselect.ledger import Ledger
@@ -70,6 +70,7 @@ class _Asked:
     engine: Engine
     individuals: Individuals
     stated: dict[str, Any]
+    span = staticmethod(public_span)
 
     def among(self, column: Column, candidates: Any, other: Any) -> Values | Domain:
         if isinstance(candidates, Domain):
@@ -78,9 +79,6 @@ class _Asked:
             return candidates
         listed = self.engine.candidates(candidates, column)
         return listed.with_other(other, column, self.engine.listed)
-
-    def span(self, column: Column, lower: Any, upper: Any, step: Any, range: str) -> Span:
-        return public_span(lower, upper, step, column, range)
 
 
 class Table:

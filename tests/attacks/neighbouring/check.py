@@ -356,7 +356,8 @@ def _strangers_moved(case: Case, salt: int, rng: Random, first: Sequence[Outcome
     parts = [replayed(case, rows, salt, first) for rows in (people[number], others)]
     for i in counting:
         whole, own, rest = ([s.scores for s in outcomes[i].selections] for outcomes in (first, *parts))
-        sums = [tuple(a + b for a, b in zip(*pair, strict=True)) for pair in zip(own, rest, strict=True)]
+        # Candidates that are left out are selected by -1 - count: one of two such scores has one too many.
+        sums = [tuple(a + b + (a < 0) for a, b in zip(*pair, strict=True)) for pair in zip(own, rest, strict=True)]
         if first[i].epsilon is not None and whole != sums:
             outcomes = (first[i], parts[1][i])
             yield Fault(_STRANGERS, case, case.rows, others, case.questions[i], salt, outcomes)

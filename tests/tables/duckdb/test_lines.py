@@ -75,7 +75,9 @@ def rows_of(tmp_path_factory):
 
     def read(data):
         path.write_bytes(data)
-        return connection.execute(files.csv_rows(",", ["a", "b"]), {"paths": [str(path)]}).fetchall()
+        return connection.execute(
+            files.rows_of(files.csv_lines(), ",", ["a", "b"], ["a", "b"], {}), {"paths": [str(path)]}
+        ).fetchall()
 
     return read
 
@@ -195,7 +197,7 @@ def test_lines_of_any_number_of_fields_are_split_as_the_rules_say(texts, delimit
 def split_by_engine(written, delimiter, names):
     connection = connect()
     connection.register("lines", pa.table({"line": pa.array(written, pa.string())}))
-    return connection.execute(files.rows_of("lines", delimiter, names, names)).fetchall()
+    return connection.execute(files.rows_of("lines", delimiter, names, names, {})).fetchall()
 
 
 @pytest.mark.parametrize("number", [2, 3, 999, 1_001, 1_002, 1_500])
@@ -238,7 +240,7 @@ def test_a_long_line_is_left_out_before_it_is_looked_at():
     """The query tests the length itself, and does not rely on the reader of the file."""
     kept, left_out = ("x," + "q" * (size - 2) for size in (files.LONGEST_LINE - 1, files.LONGEST_LINE))
     assert [len(row[1]) for row in split_by_engine([left_out, kept], ",", ["a", "b"])] == [len(kept) - 2]
-    query = files.rows_of("lines", ",", ["a", "b"], ["a", "b"])
+    query = files.rows_of("lines", ",", ["a", "b"], ["a", "b"], {})
     costly = [query.index(function) for function in ("regexp_", "string_split", "list_transform", "contains")]
     assert query.index(f"strlen(line) >= {files.LONGEST_LINE}") < min(costly)
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpselect.tables.duckdb import values
 from dpselect.tables.duckdb.source import connect
+from dpselect.tables.duckdb.values import OnGrid
 from dpselect.tables.kinds import Column, Kind, public_span
 
 WRITTEN = Column("x", "VARCHAR", Kind.TEXT, untyped=True)
@@ -44,16 +44,17 @@ AROUND = [
 def placed(texts, ends):
     """Texts that both ways put in different places, and for how many the short way is enough."""
     grid = public_span(*ends, WRITTEN)
-    ways = values.plain_ways(WRITTEN, grid, "BIGINT")
+    on_grid = OnGrid(WRITTEN, grid)
+    ways = on_grid.plain_ways()
     assert ways
-    assert not values._has_no_gaps(WRITTEN, grid)
-    with patch.object(values, "plain_ways", return_value=[]):
-        exact = values.grid_item(WRITTEN, grid)
+    assert not on_grid.has_no_gaps
+    with patch.object(OnGrid, "plain_ways", return_value=[]):
+        exact = on_grid.item
     connection = connect()
     connection.register("texts", {"x": np.array(list(texts), dtype=object)})
     numbers = ", ".join(f"count(*) FILTER ({condition})" for condition, _ in ways)
     [number] = connection.sql(f"SELECT {numbers} FROM texts").fetchall()
-    items = f"SELECT x, {values.grid_item(WRITTEN, grid)} AS short, {exact} AS exact FROM texts"
+    items = f"SELECT x, {on_grid.item} AS short, {exact} AS exact FROM texts"
     return connection.sql(f"SELECT * FROM ({items}) WHERE short IS DISTINCT FROM exact").fetchall(), number
 
 
@@ -80,7 +81,7 @@ def test_numbers_of_any_length_are_where_they_were(numbers, cut, ends):
 
 
 def test_short_ways_that_take_too_much_would_be_noticed():
-    plain_ways = values.plain_ways
+    plain_ways = OnGrid.plain_ways
     for which, text, items in ((0, "12.4", (24, 25)), (1, "12.0000000000001", (25, 24))):
 
         def too_many(*arguments, which=which):
@@ -88,5 +89,5 @@ def test_short_ways_that_take_too_much_would_be_noticed():
             ways[which] = "TRY_CAST(x AS DOUBLE) IS NOT NULL", ways[which][1]
             return ways
 
-        with patch.object(values, "plain_ways", too_many):
+        with patch.object(OnGrid, "plain_ways", too_many):
             assert placed([text], RANGES[0])[0] == [(text, *items)]

@@ -19,6 +19,7 @@ from dpselect.cli.app import app
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue, MissingExtra
 from dpselect.tables.domains import Domain
 from dpselect.tables.duckdb.files import ParquetFiles
+from dpselect.tables.files import files_of
 from dpselect.tables.spark import source as spark_source
 from tests import spark
 from tests.carried import carried
@@ -126,12 +127,11 @@ def test_no_setting_of_the_session_types_the_names_of_folders(configured, tmp_pa
 
 def test_an_error_of_spark_shows_no_name_of_a_folder(monkeypatch, tmp_path):
     path = test_folder_names.partition(tmp_path, test_leaks.CANARY, "parquet")
-    listing = spark_source.files_of(str(tmp_path))
-    description = ParquetFiles(listing)
+    description = ParquetFiles(files_of(str(tmp_path)))
     path.write_bytes(b"PAR1" + b"x" * 100 + b"PAR1")
     monkeypatch.setattr(spark_source, "schema", lambda *_: {})
     with pytest.raises(EngineFailure, match="Spark cannot open these Parquet files") as caught:
-        spark_source._parquet_rows(description, listing)
+        spark_source._parquet_rows(description)
     assert test_leaks.CANARY not in carried(caught.value)
 
 

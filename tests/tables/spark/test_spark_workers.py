@@ -113,11 +113,6 @@ UNFIT = {
 }
 
 
-@pytest.fixture
-def ledger(tmp_path):
-    return dpselect.Ledger(tmp_path / "ledger", 1)
-
-
 def python_that_starts_with(folder, start):
     """The Python of the tests, which runs a line of code before anything else."""
     folder.mkdir()

@@ -10,23 +10,8 @@ from collections.abc import Mapping, Sequence
 from dpselect.questions.rows import Individuals
 from dpselect.tables.checks import Check, Notation, Notice, Reading, Reason
 from dpselect.tables.domains import counted_item
+from dpselect.tables.duckdb import values as sql
 from dpselect.tables.duckdb.source import Cursor, Query, Source, read
-from dpselect.tables.duckdb.values import (
-    CANDIDATES,
-    GROUPS,
-    cast_list,
-    columns_of,
-    compared_digits,
-    form_of,
-    forms_of,
-    grid_item,
-    identifier,
-    is_between,
-    listed,
-    members_equal,
-    present,
-    value_of,
-)
 from dpselect.tables.kinds import Column, Kind, Span
 
 _MOST_EXAMPLES, _SHOWN_CHARACTERS = 5, 60  # of the data, for a notation, if they are asked for
@@ -36,11 +21,7 @@ _ROWS, _TEXTS, _PEOPLE = "dpselect_checked", "dpselect_texts", "dpselect_people"
 
 def checked(source: Source, cursor: Cursor, reading: Reading, individuals: Individuals) -> Check:
     """The check of a column. Its temporary tables stay on the cursor."""
-    if reading.values is not None:
-        form = form_of(reading.column, reading.values.kind)
-        cursor.register(CANDIDATES, columns_of([reading.values], {"value": form}))
-    if individuals.groups is not None:
-        cursor.register(GROUPS, columns_of(individuals.groups.members, forms_of(individuals.groups)))
+    sql.register_lists(cursor, reading.column, reading.values, individuals.groups)
 
     def classify(rows: Query) -> None:
         statement = f"CREATE OR REPLACE TEMP TABLE {_ROWS} AS {_classified(rows.text, reading, individuals)}"
@@ -82,63 +63,50 @@ def _classified(source: str, reading: Reading, individuals: Individuals) -> str:
     column, groups = reading.column, individuals.groups
     value, is_listed = _value(reading)
     below, above = ("false", "false") if reading.grid is None else _outside(column, reading.grid)
-    selected = {
-        "written": _written(column),
-        "present": present(column),
-        "item": value,
-        "below": below,
-        "above": above,
-        "person": "NULL" if individuals.person is None else identifier(individuals.person.name),
-    }
+    read = {"written": _written(column), "present": sql.present(column), "item": value, "below": below, "above": above}
     reasons, join = [], ""
+    stored = {"written": _stored("written"), "below": "below", "above": "above"}
+    if reading.values is not None:
+        join += f" LEFT JOIN {sql.candidate(sql.form_of(column, reading.values.kind))}"
     if individuals.person is not None:
         reasons.append((Reason.PERSON, "person IS NULL"))
+        stored["person"] = _stored("CAST(person AS VARCHAR)") if individuals.person.is_text else "person"
     if groups is not None:
-        forms = forms_of(groups)
-        selected |= {f"member{i}": form.value for i, form in enumerate(forms.values())}
-        same = members_equal(forms, "public_group")
-        join += f" LEFT JOIN ({listed(GROUPS, forms)}) AS public_group ON {same}"
+        join += f" LEFT JOIN {sql.public_group(groups)}"
         reasons.append((Reason.GROUP, "public_group.place IS NULL"))
-    if reading.values is not None:
-        form = form_of(column, reading.values.kind)
-        same = form.equal("item", "candidate.value")
-        join += f" LEFT JOIN ({listed(CANDIDATES, {'value': form})}) AS candidate ON {same}"
+        for i, kind in enumerate(groups.kinds):
+            stored[f"member{i}"] = _stored(f"member{i}") if kind is Kind.TEXT else f"member{i}"
     reasons += [
         (Reason.MISSING, "NOT coalesce(present, false)"),
         (Reason.UNREADABLE, "item IS NULL"),
         (Reason.UNLISTED, f"NOT coalesce({is_listed}, false)"),
     ]
     reason = " ".join(f"WHEN {condition} THEN '{why.name}'" for why, condition in reasons)
-    inner = ", ".join(f"{expression} AS {name}" for name, expression in selected.items())
-    stored = {"written": _stored("written"), "below": "below", "above": "above", "person": "person"}
-    if individuals.person is not None and individuals.person.is_text:
-        stored["person"] = _stored("CAST(person AS VARCHAR)")
-    for i, kind in enumerate(() if groups is None else groups.kinds):
-        stored[f"member{i}"] = _stored(f"member{i}") if kind is Kind.TEXT else f"member{i}"
-    between = "false" if reading.grid is None else is_between(column, reading.grid)
+    between = "false" if reading.grid is None else sql.OnGrid(column, reading.grid).is_between
     stored["between_steps"] = f"coalesce({between} AND NOT (below OR above), false)"
     kept = [f"CASE {reason} END AS reason", *(f"{expression} AS {name}" for name, expression in stored.items())]
-    return f"SELECT {', '.join(kept)} FROM (SELECT {inner} FROM ({source})) {join}"
+    named = sql.renamed(f"({source})", read, individuals.person, groups)
+    return f"SELECT {', '.join(kept)} FROM ({named}) {join}"
 
 
 def _value(reading: Reading) -> tuple[str, str]:
     column = reading.column
     if reading.values is not None:
-        return form_of(column, reading.values.kind).value, "candidate.place IS NOT NULL"
+        return sql.form_of(column, reading.values.kind).value, "candidate.place IS NOT NULL"
     if reading.domain is not None:
         return reading.domain.form(column).value, reading.domain.condition("item")
-    return (counted_item(column, None) if reading.grid is None else grid_item(column, reading.grid)), "true"
+    return (counted_item(column, None) if reading.grid is None else sql.OnGrid(column, reading.grid).item), "true"
 
 
 def _written(column: Column) -> str:
     # The expression cannot fail on any row.
-    x = value_of(column, column.kind)
+    x = sql.value_of(column, column.kind)
     if column.is_text:
         return x
     if column.kind.is_moment:  # without a time zone of the machine
         text = f"CAST(make_timestamp(epoch_us({x})) AS VARCHAR)"
         return f"CASE WHEN isfinite({x}) THEN {text} WHEN {x} IS NOT NULL THEN 'infinity' END"
-    return f"TRY_CAST({identifier(column.name)} AS VARCHAR)"
+    return f"TRY_CAST({sql.identifier(column.name)} AS VARCHAR)"
 
 
 def _stored(text: str) -> str:
@@ -148,7 +116,7 @@ def _stored(text: str) -> str:
 
 def _outside(column: Column, grid: Span) -> tuple[str, str]:
     # Only for values that count: the conditions may hold for NaN.
-    x, kind = value_of(column, grid.kind), grid.kind
+    x, kind = sql.value_of(column, grid.kind), grid.kind
     if kind.is_moment:
         finite = f"CASE WHEN isfinite({x}) THEN epoch_us({x})"
         return (
@@ -162,13 +130,13 @@ def _outside(column: Column, grid: Span) -> tuple[str, str]:
         type_ = column.type if grid.bits and column.kind is Kind.FLOAT else "DOUBLE"
         low, high = (f"CAST('{end!r}' AS {type_})" for end in grid.ends)
         return f"CAST({x} AS {type_}) < {low}", f"CAST({x} AS {type_}) > {high}"
-    type_ = "HUGEINT" if column.kind is Kind.INTEGER else f"DECIMAL(38,{compared_digits(column, grid)})"
+    type_ = "HUGEINT" if column.kind is Kind.INTEGER else f"DECIMAL(38,{sql.OnGrid(column, grid).digits})"
     exponent = "" if column.kind is Kind.INTEGER else f"e-{grid.digits}"
     low, high = (f"CAST('{units}{exponent}' AS {type_})" for units in (grid.first, grid.last))
     if not column.is_text:
         return f"{x} < {low}", f"{x} > {high}"
-    # As `grid_item` reads a text that is a number: one with too many digits by its float, and a tiny one as zero.
-    decimal, double = (f"TRY_CAST({identifier(column.name)} AS {name})" for name in (type_, "DOUBLE"))
+    # As `OnGrid` reads a text that is a number: one with too many digits by its float, and a tiny one as zero.
+    decimal, double = sql.read_as(column, type_), sql.read_as(column, "DOUBLE")
     start = f"CASE WHEN {decimal} IS NOT NULL THEN {decimal}"
     return (
         f"{start} < {low} WHEN {double} >= 1 THEN false WHEN {double} <= -1 THEN true ELSE 0 < {low} END",
@@ -255,11 +223,11 @@ def _notices(cursor: Cursor, reading: Reading, individuals: Individuals) -> list
     if column.is_text:
         notices += _found(cursor, column, f"SELECT * FROM {_TEXTS}", _cases_of(reading), reading.kind, reading)
     groups, person = individuals.groups, individuals.person
-    forms = {} if groups is None else forms_of(groups)
+    forms = {} if groups is None else sql.forms_of(groups)
     for i, (name, form) in enumerate(forms.items()):
         if groups is None or form.kind is not Kind.TEXT:
             continue
-        names = f"SELECT {name} AS value FROM ({cast_list(GROUPS, forms)})"
+        names = f"SELECT {name} AS value FROM ({sql.cast_list(sql.GROUPS, forms)})"
         texts = (
             f"SELECT member{i} AS written, count(*) AS number FROM {_ROWS}"
             f" WHERE reason = '{Reason.GROUP.name}' AND member{i} IS NOT NULL GROUP BY ALL"
@@ -321,7 +289,8 @@ def _cases_of(reading: Reading) -> list[str]:
     if reading.kind is not None and reading.kind.is_time:
         return [*_cases(_MISSING_WORD, unread), *_cases(_PATTERNS_OF_DATES)]
     if reading.values is not None and reading.kind is Kind.TEXT:
-        candidates = f"SELECT value FROM ({listed(CANDIDATES, {'value': form_of(reading.column, Kind.TEXT)})})"
+        form = sql.form_of(reading.column, Kind.TEXT)
+        candidates = f"SELECT value FROM ({sql.listed(sql.CANDIDATES, {'value': form})})"
         return _cases_of_near_texts(f"reason = '{Reason.UNLISTED.name}'", candidates)
     if reading.kind is None:
         plain = _cases({_POINT: _POINT_PATTERN, _DATE: _ISO_DATE})

@@ -22,27 +22,10 @@ from dpselect.selection.draws import Draws
 from dpselect.tables.candidates import Groups, Values
 from dpselect.tables.checks import Check, Reading
 from dpselect.tables.domains import Domain, counted_form, counted_item
+from dpselect.tables.duckdb import values as sql
 from dpselect.tables.duckdb.checks import checked
 from dpselect.tables.duckdb.files import Keeper, index_of, source_of
 from dpselect.tables.duckdb.source import Query, connect, of_source, progress_shown, read, schema
-from dpselect.tables.duckdb.values import (
-    CANDIDATES,
-    GROUPS,
-    Columns,
-    Form,
-    cast_list,
-    columns_of,
-    different_values,
-    form_of,
-    forms_of,
-    grid_item,
-    identifier,
-    is_small,
-    listed,
-    located,
-    members_equal,
-    present,
-)
 from dpselect.tables.kinds import Column, Span
 
 
@@ -52,41 +35,37 @@ def counting(
     """Individuals for each candidate (in each group). A person counts once, however many rows they have."""
     # With `max_values`, a person counts for at most so many candidates, in each group. The candidate for other values
     # is one of them, and people count once for it, too.
-    form = form_of(column, candidates.kind)
-    public = f"({listed(CANDIDATES, {'value': form})}) AS candidate ON {form.equal('item', 'candidate.value')}"
+    form = sql.form_of(column, candidates.kind)
     if individuals.groups is None and max_values is None and candidates.other is None:
         # Counting all values first is faster in DuckDB than joining every row.
-        return f"SELECT place, individuals FROM ({_of_all(source, form.value, individuals)}) JOIN {public}"
-    value, item, join = form.value, "candidate.place", f"JOIN {public}"
+        of_all = _of_all(source, form.value, individuals)
+        return f"SELECT place, individuals FROM ({of_all}) JOIN {sql.candidate(form)}"
+    values, item, join = {"item": form.value}, "candidate.place", f"JOIN {sql.candidate(form)}"
     if candidates.other is not None:
-        value = f"{present(column)} AS present, {value}"
+        values = {"present": sql.present(column), **values}
         item = f"coalesce(candidate.place, CASE WHEN present THEN {candidates.other_label} END)"
         join = f"LEFT {join}"
-    facts, counted = _facts(source, value, individuals, item=item, join=join)
+    facts, counted = _facts(source, values, individuals, item=item, join=join)
     if individuals.person is not None:
         counted = _different(counted, max_values)
     group = "" if individuals.groups is None else "grp, "
     return f"{facts} SELECT {group}item AS place, count(*) AS individuals FROM {counted} GROUP BY grp, item"
 
 
-def _different(kept: str, max_values: int | None, *named: str) -> str:
+def _different(kept: str, max_values: int | None, named: str = "item") -> str:
     different = f"SELECT DISTINCT grp, person, item FROM {kept}"
-    return f"({different if max_values is None else _kept_values(different, max_values, *named)})"
-
-
-def _kept_values(different: str, max_values: int, named: str = "item") -> str:
+    if max_values is None:
+        return f"({different})"
     # Values are sorted by a hash of a random salt, the candidate and the person, as groups are in `_kept_facts`: which
     # of them are kept depends only on this person's own rows.
     order = f"md5_number(concat($salt, ':value:', {named}, ':', hash(person)))"
     limit = f"row_number() OVER (PARTITION BY grp, person ORDER BY {order}, item) <= {max_values}"
-    return f"SELECT grp, item FROM ({different}) QUALIFY {limit}"
+    return f"(SELECT grp, item FROM ({different}) QUALIFY {limit})"
 
 
 def _of_all(source: str, value: str, individuals: Individuals, group: str = "", known: str = "item IS NOT NULL") -> str:
-    person, number = "", "count(*)"
-    if individuals.person is not None:
-        person, number = f", {identifier(individuals.person.name)} AS person", "count(DISTINCT person)"
-    values = f"SELECT {value} AS item{person} FROM ({source})"
+    number = "count(*)" if individuals.person is None else "count(DISTINCT person)"
+    values = sql.renamed(f"({source})", {"item": value}, individuals.person, individuals.groups)
     return f"SELECT {group}item, {number} AS individuals FROM ({values}) WHERE {known} GROUP BY item"
 
 
@@ -98,23 +77,23 @@ def tallying(
     if individuals.groups is None and max_values is None:
         known = "item IS NOT NULL" if individuals.person is None else "item IS NOT NULL AND person IS NOT NULL"
         return _of_all(source, value, individuals, "0 AS grp, ", known)
-    facts, counted = _facts(source, value, individuals, item="item", join="")
+    facts, counted = _facts(source, {"item": value}, individuals)
     if individuals.person is not None:
         counted = _different(counted, max_values, "hash(item)")
     return f"{facts} SELECT grp, item, count(*) AS individuals FROM {counted} GROUP BY grp, item"
 
 
-def placing(source: str, column: Column, grid: Span, individuals: Individuals, max_rows: int | None = None) -> str:
+def placing(source: str, on_grid: sql.OnGrid, individuals: Individuals, max_rows: int | None = None) -> str:
     """Individuals for each place of the grid (in each group), in ascending order."""
-    facts, kept = _facts(source, grid_item(column, grid), individuals, item="item", join="")
-    small, standing = is_small(column, grid), kept
+    facts, standing = _facts(source, {"item": on_grid.item}, individuals)
     if individuals.person is not None:
-        standing = f"({_medians(kept, small) if max_rows is None else _kept_rows(kept, max_rows)})"
+        kept = _medians(standing, on_grid.is_small) if max_rows is None else _kept_rows(standing, max_rows)
+        standing = f"({kept})"
     group = "" if individuals.groups is None else "grp, "
     counted = f"SELECT {group}item, count(*) AS individuals FROM {standing} GROUP BY {group}item"
     # NumPy has no 128-bit integers, so they are split here.
     split = "CAST(item // 2 AS UBIGINT) AS place, CAST(item % 2 AS UBIGINT) AS behind"
-    shown = "item" if small else split
+    shown = "item" if on_grid.is_small else split
     return f"{facts} SELECT {group}{shown}, individuals FROM ({counted}) ORDER BY {group}item"
 
 
@@ -135,24 +114,18 @@ def _kept_rows(kept: str, max_rows: int) -> str:
     return f"SELECT grp, item FROM ({numbered}) QUALIFY {limit}"
 
 
-def _facts(source: str, expression: str, individuals: Individuals, *, item: str, join: str) -> tuple[str, str]:
-    selected = [f"{expression} AS item"]
-    columns, conditions = [f"{item} AS item"], [f"{item} IS NOT NULL"]
+def _facts(
+    source: str, values: Mapping[str, str], individuals: Individuals, *, item: str = "item", join: str = ""
+) -> tuple[str, str]:
+    columns, conditions, groups = [f"{item} AS item"], [f"{item} IS NOT NULL"], individuals.groups
     if individuals.person is not None:
-        selected.append(f"{identifier(individuals.person.name)} AS person")
         columns.append("person")
         conditions.append("person IS NOT NULL")
-    groups = individuals.groups
     if groups is not None:
-        forms = forms_of(groups)
-        selected += [f"{form.value} AS member{i}" for i, form in enumerate(forms.values())]
-        same = members_equal(forms, "public_group")
-        join += f" JOIN ({listed(GROUPS, forms)}) AS public_group ON {same}"
+        join += f" JOIN {sql.public_group(groups)}"
     columns.append("0 AS grp" if groups is None else "public_group.place AS grp")
-    facts = (
-        f"SELECT {', '.join(columns)} FROM (SELECT {', '.join(selected)} FROM source_rows) {join}"
-        f" WHERE {' AND '.join(conditions)}"
-    )
+    named = sql.renamed("source_rows", values, individuals.person, groups)
+    facts = f"SELECT {', '.join(columns)} FROM ({named}) {join} WHERE {' AND '.join(conditions)}"
     rows = f"WITH source_rows AS ({source}), facts AS"
     if groups is None or not is_limited(individuals):
         return f"{rows} ({facts})", "facts"
@@ -188,7 +161,7 @@ class DuckDBEngine:
         counted(self._source.check)
 
     def listed(self, values: Any, column: Column, name: str = "candidates") -> Values:
-        return different_values(values, column, self._connection, name)
+        return sql.different_values(values, column, self._connection, name)
 
     def candidates(self, values: Any, column: Column) -> Values:
         return self.listed(values, column)
@@ -205,11 +178,14 @@ class DuckDBEngine:
     ) -> Sequence[Counts]:
         limited = individuals.person is not None and max_values is not None and max_values < len(candidates)
         limit = max_values if limited else None
-        lists = {CANDIDATES: columns_of([candidates], {"value": form_of(column, candidates.kind)})}
         found = self._found(
-            lambda rows: counting(rows, column, candidates, individuals, limit), column, individuals, lists, limited
+            lambda rows: counting(rows, column, candidates, individuals, limit),
+            column,
+            individuals,
+            candidates,
+            salted=limited,
         )
-        scores = np.zeros((_number_of_groups(individuals), len(candidates)), np.int64)
+        scores = np.zeros((individuals.answers, len(candidates)), np.int64)
         group = 0 if individuals.groups is None else found["grp"]
         scores[group, found["place"]] = found["individuals"]
         return list(scores)
@@ -217,17 +193,16 @@ class DuckDBEngine:
     def places(
         self, column: Column, grid: Span, individuals: Individuals, max_rows: int | None = None
     ) -> Sequence[Places]:
-        salted = individuals.person is not None
+        salted, on_grid = individuals.person is not None, sql.OnGrid(column, grid)
         found = self._found(
-            lambda rows: placing(rows, column, grid, individuals, max_rows), column, individuals, {}, salted
+            lambda rows: placing(rows, on_grid, individuals, max_rows), column, individuals, salted=salted
         )
-        if "item" in found:
-            place, between = located(found["item"], column, grid)
+        if on_grid.is_small:
+            place, between = on_grid.located(found["item"])
         else:
             place, between = found["place"], found["behind"] != 0
         data = Places(place, between, found["individuals"])
-        starts = np.searchsorted(found.get("grp", []), np.arange(1, _number_of_groups(individuals))).tolist()
-        return places_of_groups(data, [*starts, place.size], grid)
+        return places_of_groups(data, found.get("grp", []), individuals.answers, grid)
 
     @contextmanager
     def tally(
@@ -240,8 +215,8 @@ class DuckDBEngine:
                 made = tallying(rows, column, domain, individuals, limit)
                 return f"CREATE OR REPLACE TEMP TABLE {TALLY} AS {made}"
 
-            self._found(statement, column, individuals, {}, limit is not None, cursor)
-            yield DuckDBTally(cursor, counted_form(column, domain), _number_of_groups(individuals))
+            self._found(statement, column, individuals, salted=limit is not None, cursor=cursor)
+            yield DuckDBTally(cursor, counted_form(column, domain), individuals.answers)
 
     def content(self, columns: Sequence[Column]) -> str:
         return counted(lambda: of_source(self._source, self._connection, columns))
@@ -250,32 +225,26 @@ class DuckDBEngine:
         with closing(self._connection.cursor()) as cursor, progress_shown(cursor, "Counting"):
             return counted(lambda: checked(self._source, cursor, reading, individuals))
 
-    def _found(  # noqa: PLR0913, PLR0917 - what a statement needs
+    def _found(  # noqa: PLR0913 - what a statement needs
         self,
         statement: Callable[[str], str],
         column: Column,
         individuals: Individuals,
-        lists: Mapping[str, Columns],
+        candidates: Values | None = None,
+        *,
         salted: bool,
         cursor: duckdb.DuckDBPyConnection | None = None,
-    ) -> Columns:
+    ) -> sql.Columns:
         # With a cursor, what the statement makes stays there.
         parameters: dict[str, Any] = {"salt": os.urandom(16).hex()} if salted or is_limited(individuals) else {}
         connection = self._connection.cursor() if cursor is None else cursor
-        if individuals.groups is not None:
-            connection.register(GROUPS, columns_of(individuals.groups.members, forms_of(individuals.groups)))
-        for name, table in lists.items():
-            connection.register(name, table)
+        sql.register_lists(connection, column, candidates, individuals.groups)
 
-        def count(rows: Query) -> Columns:
+        def count(rows: Query) -> sql.Columns:
             with progress_shown(connection, "Counting"):
                 return connection.execute(statement(rows.text), {**parameters, **rows.parameters}).fetchnumpy()
 
         return counted(lambda: read(self._keeper, connection, individuals.names(column), count))
-
-
-def _number_of_groups(individuals: Individuals) -> int:
-    return 1 if individuals.groups is None else len(individuals.groups)
 
 
 TALLY = "dpselect_tally"
@@ -285,7 +254,7 @@ _WANTED, _LIST, _FOUND = "dpselect_wanted", "dpselect_tried", "dpselect_found"
 class DuckDBTally:
     """The counts of values in a temporary table of one cursor: grp, item, individuals. Secret."""
 
-    def __init__(self, cursor: duckdb.DuckDBPyConnection, form: Form, groups: int) -> None:
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, form: sql.Form, groups: int) -> None:
         self._cursor, self._form, self._groups = cursor, form, groups
 
     def levels(self) -> list[Levels]:
@@ -312,10 +281,10 @@ class DuckDBTally:
 
     def unseen(self, group: int, values: Sequence[Any]) -> list[Any]:
         tried = Values(self._form.kind, tuple(values))
-        self._cursor.register(_LIST, columns_of([tried], {"value": self._form}))
+        self._cursor.register(_LIST, sql.columns_of([tried], {"value": self._form}))
         own = f"SELECT item FROM {TALLY} WHERE grp = {group}"
         query = (
-            f"SELECT place FROM ({cast_list(_LIST, {'value': self._form})}) AS tried"
+            f"SELECT place FROM ({sql.cast_list(_LIST, {'value': self._form})}) AS tried"
             f" ANTI JOIN ({own}) AS own ON {self._form.equal('own.item', 'tried.value')} ORDER BY place"
         )
         return [tried.items[place] for (place,) in self._cursor.sql(query).fetchall()]

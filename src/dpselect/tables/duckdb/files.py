@@ -84,23 +84,23 @@ class _Files(Source):
     _change: str  # what is another one if the files have changed
 
     def __init__(self, listing: Listing, watch: Watch[Any], names: Sequence[str]) -> None:
-        self.files, self._watch = listing.paths, watch
-        values = listing.folder_columns(names)
+        self.listing, self.files, self._watch = listing, listing.paths, watch
+        self.folders = values = listing.folder_columns(names)  # the value of each file, by the name of the column
         prefix = "dpselect_"
         while any(name.lower().startswith(prefix) for name in names):  # our names must differ from the user's
             prefix += "_"
-        self._file, self._folders = f"{prefix}file", {key: f"{prefix}{i}" for i, key in enumerate(values)}
+        self._file, self._named = f"{prefix}file", {key: f"{prefix}{i}" for i, key in enumerate(values)}
         self._parameters: dict[str, Any] = {"paths": list(map(_pattern, self.files))}
         self._option, self._join = "", ""
         if values:
             self._parameters |= {f"folder{i}": column for i, column in enumerate(values.values())}
             self._parameters["files"] = list(map(str, self.files))
-            texts = (f"CAST(unnest($folder{i}) AS VARCHAR) AS {name}" for i, name in enumerate(self._folders.values()))
+            texts = (f"CAST(unnest($folder{i}) AS VARCHAR) AS {name}" for i, name in enumerate(self._named.values()))
             self._option = f", filename = '{self._file}'"
             self._join = f" LEFT JOIN (SELECT unnest($files) AS {self._file}, {', '.join(texts)}) USING ({self._file})"
 
     def is_untyped(self, column: str) -> bool:
-        return column in self._folders
+        return column in self.folders
 
     def check(self) -> None:
         # With columns in other places, other people than those of the ledger would be protected.
@@ -124,7 +124,8 @@ class CSVFiles(_Files):
         watch = Watch(listing.paths, partial(_common_header, listing.paths))
         self.delimiter, self.names = watch.facts
         super().__init__(listing, watch, self.names)
-        text = csv_rows(self.delimiter, self.names, self._option, self._join, self._folders)
+        lines, wanted = csv_lines(self._option, self._join), [*self.names, *self.folders]
+        text = rows_of(lines, self.delimiter, self.names, wanted, self._named)
         self._query = Query(text, self._parameters)
 
     def is_untyped(self, column: str) -> bool:  # noqa: ARG002 - as of Source
@@ -175,12 +176,11 @@ class ParquetFiles(_Files):
         columns, coarse = watch.facts
         self._types = dict(columns)
         super().__init__(listing, watch, list(self._types))
-        self._values = listing.folder_columns(self._types)
         texts = frozenset(name for name, type_ in self._types.items() if type_ == "VARCHAR")
         can_number = _NUMBER not in {name.lower() for name in self._types}
         self._texts, self._by_arrow = (texts, coarse) if can_number else (frozenset[str](), coarse | texts)
         self.needs_arrow = frozenset[str]() if has_arrow() else self._by_arrow
-        renamed = ", ".join(f"{name} AS {identifier(key)}" for key, name in self._folders.items())
+        renamed = ", ".join(f"{name} AS {identifier(key)}" for key, name in self._named.items())
         selected = f"* EXCLUDE ({self._file}) RENAME ({renamed})" if renamed else "*"
         text = f"SELECT {selected} FROM {self._scan(self._option)}{self._join}"
         self._strict = Query(text, self._parameters)
@@ -211,7 +211,7 @@ class ParquetFiles(_Files):
         from dpselect.tables.duckdb.frames import parquet_stream  # noqa: PLC0415 - needs PyArrow, an extra
 
         own = [name for name in dict.fromkeys(names) if name in self._types]
-        folders = {name: values for name, values in self._values.items() if name in names}
+        folders = {name: values for name, values in self.folders.items() if name in names}
         # UUIDs arrive as bytes.
         uuids = (identifier(name) for name in own if self._types[name] == "UUID")
         replaced = ", ".join(f"TRY_CAST(hex({name}) AS UUID) AS {name}" for name in uuids)
@@ -222,7 +222,7 @@ class ParquetFiles(_Files):
         # A text that is not UTF-8 is missing: see the top of the file.
         texts = {name: f"{self._file}_text{i}" for i, name in enumerate(names) if name in self._texts}
         again = "".join(f", {identifier(name)} AS {other}" for name, other in texts.items())
-        values = {name: self._folders.get(name, identifier(name)) for name in names}
+        values = {name: self._named.get(name, identifier(name)) for name in names}
         values |= {name: f"CASE WHEN {values[name]} = {other} THEN {values[name]} END" for name, other in texts.items()}
         selected = ", ".join(f"{value} AS {identifier(name)}" for name, value in values.items())
         replaced, shortened = (
@@ -284,7 +284,8 @@ def source_of(source: Any) -> Source:
 
         return source_of_database(source)
     if isinstance(source, (str, Path)):
-        return files_source(files_of(str(source)))
+        listing = files_of(str(source))
+        return CSVFiles(listing) if listing.format is Format.CSV else ParquetFiles(listing)
     if isinstance(source, duckdb.DuckDBPyRelation):
         return Relation(source)
     if not any(hasattr(type(source), attribute) for attribute in ("columns", "schema", "__arrow_c_stream__")):
@@ -298,11 +299,6 @@ def source_of(source: Any) -> Source:
 def _check_arrow(what: str, *packages: str) -> None:
     if not has_arrow():
         raise MissingExtra(f"{what}: {install_command(*packages)}")
-
-
-def files_source(listing: Listing) -> "CSVFiles | ParquetFiles":
-    """The source for these files."""
-    return CSVFiles(listing) if listing.format is Format.CSV else ParquetFiles(listing)
 
 
 def index_of(source: Any) -> dict[str, str]:
@@ -393,7 +389,7 @@ class Keeper(Source):
 
 
 def _can_be_kept(source: CSVFiles) -> bool:
-    return len(source.names) <= _MOST_COLUMNS and not any(map(_is_compressed, source.files))
+    return len(source.names) <= _MOST_COLUMNS and not any(map(is_compressed, source.files))
 
 
 # Lines of CSV files.
@@ -445,16 +441,8 @@ def _is_number(name: str) -> bool:
     return False
 
 
-def csv_rows(
-    delimiter: str, names: Sequence[str], option: str = "", join: str = "", folders: Mapping[str, str] | None = None
-) -> str:
-    """A query for the rows of CSV files, whose paths are bound to its parameter."""
-    # Folder names become columns, too (`folders`, by name), if a `join` after the `option` supplies them.
-    return rows_of(csv_lines(option, join), delimiter, names, [*names, *(folders or {})], folders)
-
-
 def csv_lines(option: str = "", join: str = "") -> str:
-    """A table with the lines of CSV files after their headers, in its column `line`."""
+    """A table with the lines of CSV files after their headers, in its column `line`. The paths are a parameter."""
     # With this new_line, every carriage return and every line feed ends a line, and an empty line
     # between two of them is not a row. DuckDB's own guess at CRLF would drop the row after a doubled carriage return.
     return (
@@ -465,12 +453,9 @@ def csv_lines(option: str = "", join: str = "") -> str:
     )
 
 
-def rows_of(
-    whole: str, delimiter: str, names: Sequence[str], wanted: Sequence[str], others: Mapping[str, str] | None = None
-) -> str:
+def rows_of(whole: str, delimiter: str, names: Sequence[str], wanted: Sequence[str], carried: Mapping[str, str]) -> str:
     """A query for some columns of the rows that are in the column `line` of a table."""
-    # The table may have `others`, which are passed through: a mapping from the user's names to the table's names.
-    carried = others or {}
+    # Other columns of the table are carried through: a mapping from the user's names to the table's names.
     plain = f"WHEN NOT contains(line, '\"') THEN string_split(line, '{delimiter}')"
     quoted = f"WHEN {_is_well_formed(delimiter, len(names))} THEN {_unquoted(delimiter)}"
     split = f"CASE WHEN strlen(line) >= {LONGEST_LINE} THEN NULL {plain} {quoted} END"
@@ -520,10 +505,11 @@ _BLOCK = 4_000_000
 
 
 def _opened(path: Path) -> BinaryIO:
-    return cast("BinaryIO", (gzip.open if _is_compressed(path) else open)(path, "rb"))
+    return cast("BinaryIO", (gzip.open if is_compressed(path) else open)(path, "rb"))
 
 
-def _is_compressed(path: Path) -> bool:
+def is_compressed(path: Path) -> bool:
+    """Whether the name of a file says that it is compressed."""
     return path.name.lower().endswith(".gz")
 
 

@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-    from dpselect.tables.kinds import Span
-
 CANDIDATES, GROUPS = "dpselect_candidates", "dpselect_groups"
 _WIDE_INTEGERS = ("UBIGINT", "HUGEINT")
 _KINDS = {
@@ -91,18 +89,28 @@ def is_wide(column: Column) -> bool:
     return column.type in _WIDE_INTEGERS
 
 
+def text_of(column: Column) -> str:
+    """The text of a row in a column of text."""
+    x = identifier(column.name)
+    return x if column.type == "VARCHAR" else f"CAST({x} AS VARCHAR)"
+
+
+def read_as(column: Column, type_: str) -> str:
+    """What the text of a row says in a type of DuckDB; NULL if it says nothing. All texts are read here."""
+    return f"TRY_CAST({text_of(column)} AS {type_})"
+
+
 def value_of(column: Column, kind: Kind) -> str:
     """The value of a row, in a text the one of this kind; NULL for what does not fit. It cannot fail on a row."""
     x = identifier(column.name)
     if column.is_text:
-        text = x if column.type == "VARCHAR" else f"CAST({x} AS VARCHAR)"
         if kind is Kind.TEXT:
-            return text
-        read = f"TRY_CAST({text} AS {kind.type})"
+            return text_of(column)
+        read = read_as(column, kind.type)
         if kind is not Kind.INTEGER:
             return read
         # DuckDB would read 12.5 as 13.
-        return rf"CASE WHEN regexp_full_match({text}, '\s*[-+]?[0-9]+\s*') THEN {read} END"
+        return rf"CASE WHEN regexp_full_match({text_of(column)}, '\s*[-+]?[0-9]+\s*') THEN {read} END"
     if column.kind is Kind.INTEGER:
         return f"TRY_CAST({x} AS HUGEINT)" if is_wide(column) else f"CAST({x} AS BIGINT)"
     return f"TRY_CAST({x} AS {column.kind.type})" if column.kind.is_moment else x
@@ -179,7 +187,7 @@ def _whole(column: Column) -> str:
 # Values of rules, and all values.
 
 
-def form_of_span(column: Column, span: "Span") -> Form:
+def form_of_span(column: Column, span: Span) -> Form:
     """The form in which values of a column are compared with all those of a span."""
     own = form_of(column, span.kind)
     if span.kind is Kind.INTEGER:
@@ -189,12 +197,12 @@ def form_of_span(column: Column, span: "Span") -> Form:
     return Form(span.kind, "DOUBLE", f"CAST({own.value} AS DOUBLE)") if span.kind is Kind.FLOAT else own
 
 
-def _integers(span: "Span") -> str:
+def _integers(span: Span) -> str:
     least, most = INTEGERS["int64"]
     return "BIGINT" if least <= span.first and span.last <= most else "HUGEINT"
 
 
-def in_span(expression: str, span: "Span", precision: int, is_full: bool) -> str:
+def in_span(expression: str, span: Span, precision: int) -> str:
     """DuckDB's SQL that is true exactly for the values of a span, given a value in its form."""
     kind = span.kind
     if kind is Kind.INTEGER:
@@ -203,6 +211,7 @@ def in_span(expression: str, span: "Span", precision: int, is_full: bool) -> str
         # Comparing decimals of two types may overflow, and fail on a row. Their texts have all digits of the type.
         pattern = rf"-?0*[0-9]{{0,{precision - span.digits}}}(?:\.[0-9]{{0,{span.digits}}}0*)?"
         type_ = f"DECIMAL({precision},{span.digits})"
+        is_full = -span.first == span.last == 10**precision - 1
         ends = "" if is_full else " AND " + _between(f"TRY_CAST({expression} AS {type_})", span, type_)
         return f"(regexp_full_match(CAST({expression} AS VARCHAR), '{pattern}'){ends})"
     if kind.is_time:
@@ -211,7 +220,7 @@ def in_span(expression: str, span: "Span", precision: int, is_full: bool) -> str
     return f"isfinite({expression})" if kind is Kind.FLOAT else f"({expression} IS NOT NULL)"
 
 
-def _between(expression: str, span: "Span", type_: str) -> str:
+def _between(expression: str, span: Span, type_: str) -> str:
     written = (f"{end:f}" if isinstance(end, Decimal) else str(end) for end in span.ends)  # 1E-7 is no literal
     lower, upper = (f"CAST('{end}' AS {type_})" for end in written)
     return f"({expression} BETWEEN {lower} AND {upper})"
@@ -266,6 +275,39 @@ _LIST = "dpselect_list"
 _SHOWN_CHARACTERS = 60
 
 
+def renamed(rows: str, values: Mapping[str, str], person: Column | None, groups: Groups | None) -> str:
+    """Rows under our own names, so that no name clashes with a user's: these values, person, member0 and so on."""
+    # Whatever a statement reads of a row, it reads here.
+    selected = dict(values)
+    if person is not None:
+        selected["person"] = identifier(person.name)
+    if groups is not None:
+        selected |= {f"member{i}": form.value for i, form in enumerate(forms_of(groups).values())}
+    return f"SELECT {', '.join(f'{expression} AS {name}' for name, expression in selected.items())} FROM {rows}"
+
+
+def register_lists(
+    cursor: "duckdb.DuckDBPyConnection", column: Column, candidates: Values | None, groups: Groups | None
+) -> None:
+    """Hand over the public lists that `candidate` and `public_group` join with renamed rows."""
+    if candidates is not None:
+        cursor.register(CANDIDATES, columns_of([candidates], {"value": form_of(column, candidates.kind)}))
+    if groups is not None:
+        cursor.register(GROUPS, columns_of(groups.members, forms_of(groups)))
+
+
+def candidate(form: Form) -> str:
+    """DuckDB's SQL to join rows with the candidate that equals their item."""
+    return f"({listed(CANDIDATES, {'value': form})}) AS candidate ON {form.equal('item', 'candidate.value')}"
+
+
+def public_group(groups: Groups) -> str:
+    """DuckDB's SQL to join rows with the group that they are in."""
+    forms = forms_of(groups)
+    same = (form.equal(f"member{i}", f"public_group.{name}") for i, (name, form) in enumerate(forms.items()))
+    return f"({listed(GROUPS, forms)}) AS public_group ON {' AND '.join(same)}"
+
+
 def cast_list(table: str, forms: Forms) -> str:
     """A public list in its forms; NULL equals nothing."""
     casts = (f"{form.cast(_received(name, form.kind))} AS {name}" for name, form in forms.items())
@@ -281,12 +323,6 @@ def listed(table: str, forms: Forms) -> str:
 def _first_of_equal(items: str, names: Collection[str], place: str) -> str:
     known, every = " AND ".join(f"{name} IS NOT NULL" for name in names), ", ".join(names)
     return f"SELECT min(place) AS {place}, {every} FROM ({items}) WHERE {known} GROUP BY {every}"
-
-
-def members_equal(forms: Forms, group: str) -> str:
-    """DuckDB's SQL that compares the columns member0, member1 and so on with the values of a group."""
-    pairs = enumerate(forms.items())
-    return " AND ".join(form.equal(f"member{i}", f"{group}.{name}") for i, (name, form) in pairs)
 
 
 def keys_of(values: Values, form: Form, connection: "duckdb.DuckDBPyConnection") -> "pa.Table":
@@ -360,58 +396,159 @@ _PLAIN_DIGITS = 15  # two different decimal numbers of 15 digits are different f
 _BETWEEN_DIGITS, _DECIMAL_DIGITS = 7, 28
 
 
-def grid_item(column: Column, grid: Span) -> str:
-    """The item of a value."""
-    if _has_no_gaps(column, grid):
-        units, shift = _units_of_float(column, grid) if grid.bits else _units(column, grid), _shift(grid)
-        return f"CAST({f'CAST({units} AS HUGEINT) - {_literal(shift)}' if shift else units} AS BIGINT)"
-    if grid.kind is Kind.FLOAT:
-        return _item_of_float(column, grid)
-    first, last, step = _in_units(column, grid)
-    integer = "BIGINT" if max(abs(first), abs(last), 2 * (last - first) + 1) < _SMALL else "HUGEINT"
-    type_ = "BIGINT" if is_small(column, grid) else "HUGEINT"
-    exact = _item_of_units(f"CAST({_units(column, grid)} AS {integer})", first, step, type_)
-    ways = " ".join(f"WHEN {condition} THEN {place}" for condition, place in plain_ways(column, grid, type_))
-    return f"CASE {ways} ELSE {exact} END" if ways else exact
+class OnGrid:
+    """Where the values of a column lie on a grid.
 
+    Attributes:
+        digits: the number of digits after the decimal point of the units in which values and candidates are compared.
+        has_no_gaps: whether no value can lie between two candidates.
+        is_small: whether 64 bits are enough for items.
+    """
 
-def is_between(column: Column, grid: Span) -> str:
-    """Whether a value lies between two candidates, given its `grid_item`. Marks have none that is asked for."""
-    return "false" if grid.marks or _has_no_gaps(column, grid) else "item % 2 <> 0"
+    def __init__(self, column: Column, grid: Span) -> None:
+        self._column, self._grid = column, grid
+        is_written = column.is_text and grid.kind.is_number and not grid.bits
+        self.digits = max(TEXT_DIGITS, grid.digits) if is_written else grid.digits
+        finer = 10 ** (self.digits - grid.digits)
+        self._first, self._last, self._step = grid.first * finer, grid.last * finer, grid.step * finer
+        is_float = grid.kind is Kind.FLOAT
+        self.has_no_gaps = bool(grid.bits) or (not is_float and self._step == 1)
+        self.is_small = is_float or self.has_no_gaps or 2 * (grid.last - grid.first) // grid.step < _SMALL
+        self._type = "BIGINT" if self.is_small else "HUGEINT"
+        # For units that do not fit into 64 bits with a sign.
+        self._shift = 0 if grid.first >= -_INT64 and grid.last < _INT64 else grid.first + _INT64
 
+    @property
+    def item(self) -> str:
+        """The item of a value."""
+        first, last = self._first, self._last
+        if self.has_no_gaps:
+            units = self._units_of_float() if self._grid.bits else self._units()
+            if self._shift:
+                units = f"CAST({units} AS HUGEINT) - {_literal(self._shift)}"
+            return f"CAST({units} AS BIGINT)"
+        if self._grid.kind is Kind.FLOAT:
+            return self._item_of_float()
+        integer = "BIGINT" if max(abs(first), abs(last), 2 * (last - first) + 1) < _SMALL else "HUGEINT"
+        exact = _item_of_units(f"CAST({self._units()} AS {integer})", first, self._step, self._type)
+        ways = " ".join(f"WHEN {condition} THEN {place}" for condition, place in self.plain_ways())
+        return f"CASE {ways} ELSE {exact} END" if ways else exact
 
-def is_small(column: Column, grid: Span) -> bool:
-    """Whether 64 bits are enough for items."""
-    return grid.kind is Kind.FLOAT or _has_no_gaps(column, grid) or 2 * (grid.last - grid.first) // grid.step < _SMALL
+    @property
+    def is_between(self) -> str:
+        """Whether a value lies between two candidates, given its item. Marks have none that is asked for."""
+        return "false" if self._grid.marks or self.has_no_gaps else "item % 2 <> 0"
 
+    def located(self, items: Integers) -> tuple[Lengths, Flags]:
+        """Return the number of steps from `first` to each small item, and whether the value lies after that."""
+        if not self.has_no_gaps:
+            return (items >> 1).view(np.uint64), (items & 1).astype(np.bool_)
+        first = np.uint64((self._grid.first - self._shift) % 2**64)
+        with np.errstate(over="ignore"):  # modulo 2**64
+            places: Lengths = items.view(np.uint64) - first
+        return places, np.zeros(items.size, np.bool_)
 
-def located(items: Integers, column: Column, grid: Span) -> tuple[Lengths, Flags]:
-    """The number of steps from `first` to each item, and whether the value lies after that. Items are small."""
-    if not _has_no_gaps(column, grid):
-        return (items >> 1).view(np.uint64), (items & 1).astype(np.bool_)
-    first = np.uint64((grid.first - _shift(grid)) % 2**64)
-    with np.errstate(over="ignore"):  # modulo 2**64
-        places: Lengths = items.view(np.uint64) - first
-    return places, np.zeros(items.size, np.bool_)
+    def _units(self) -> str:
+        # Clamped before anything could overflow.
+        column, kind, first, last = self._column, self._grid.kind, self._first, self._last
+        x = value_of(column, kind)
+        if kind is Kind.DATE:
+            low, high = (f"(DATE '1970-01-01' + ({days}))" for days in (first, last))
+            return f"({_clamped(x, low, high)} - DATE '1970-01-01')"
+        if kind.is_moment:
+            infinite = (
+                f"CASE WHEN {x} = CAST('infinity' AS {kind.type}) THEN {last} WHEN {x} IS NOT NULL THEN {first} END"
+            )
+            finite = _clamped(f"epoch_us({x})", str(first), str(last))
+            return f"CASE WHEN isfinite({x}) THEN {finite} ELSE {infinite} END"
+        if column.kind is Kind.INTEGER:
+            ends = column.integer_ends
+            # If its type has no value outside the range, it is not clamped, which would take 128 bits.
+            fits = ends is not None and first <= ends[0] and ends[1] <= last
+            return x if fits else _clamped(x, _literal(first), _literal(last))
+        return self._units_of_decimal()
 
+    def _units_of_decimal(self) -> str:
+        # A text with too many digits is clamped by its float value. DuckDB cannot parse 1e40 (too large) or
+        # 1e-999999999 (exponent too large) as decimals; the latter is a zero.
+        column, digits = self._column, self.digits
+        type_, exponent = f"DECIMAL(38,{digits})", f"e-{digits}" if digits else ""
+        low, high = f"CAST('{self._first}{exponent}' AS {type_})", f"CAST('{self._last}{exponent}' AS {type_})"
+        if column.kind is Kind.DECIMAL:
+            return f"{_clamped(identifier(column.name), low, high)} * {10**digits}"
+        double = read_as(column, "DOUBLE")
+        zero = f"least(greatest(CAST(0 AS {type_}), {low}), {high})"
+        finite = f"CASE WHEN {double} >= 1 THEN {high} WHEN {double} <= -1 THEN {low} ELSE {zero} END"
+        beyond = _if_a_number(double, finite=finite, low=low, high=high)
+        return f"coalesce({_clamped(read_as(column, type_), low, high)}, {beyond}) * {10**digits}"
 
-def _has_no_gaps(column: Column, grid: Span) -> bool:
-    return bool(grid.bits) or (grid.kind is not Kind.FLOAT and _in_units(column, grid)[2] == 1)
+    def plain_ways(self) -> list[tuple[str, str]]:
+        """Return when the float x of a text decides its item: conditions and items, for numbers of moderate size."""
+        # The first condition is that the text has at most 15 bytes, and x is nearest to u / 10**digits for a whole
+        # number u. Then the text is u / 10**digits exactly, or both are beyond the same end of the range. Let v be the
+        # number that is written. It has at most 15 significant digits, and x is the float nearest to v. Two different
+        # numbers of at most 15 significant digits have different nearest floats, unless both are nearly zero. So if
+        # abs(u) <= 10**15, either v is u / 10**digits, or u is 0 and v is so small that all its first hundred decimal
+        # places are zero, as if it were 0. If u is beyond an end, which is at most 10**15, then x is beyond the float
+        # of that end, and so is v.
+        #
+        # The product of x with 10**digits has two roundings, of at most 2**-53 each, so u is the right whole number up
+        # to 2**50. A wrong one beyond is still beyond the range. The difference of infinities and of NaN is NaN, which
+        # is not 0.
+        #
+        # The second condition is that x is well apart from all w = u / 10**digits with whole numbers u, and below
+        # 2**21. Let u be the nearest one. Floats below 2**22 are at most 2**-31 apart, so x, the float of w and their
+        # difference each err by at most 2**-32: if that difference exceeds 2**-28, v is more than 3e-9 away from w, on
+        # the same side as x. The product of x with 10**digits errs by less than 0.01 if there are at most seven digits,
+        # so v is also more than 0.4 * 10**-7 away from the next number on that side. Then the ninth decimal place, to
+        # which the exact way rounds, does not matter. The text is short enough to be a decimal of 38 digits. Its item
+        # is the one after that of the lower number of units, or an end of the range.
+        column, grid = self._column, self._grid
+        is_moderate = grid.digits <= _PLAIN_DIGITS and max(abs(grid.first), abs(grid.last)) <= 10**_PLAIN_DIGITS
+        if not (column.is_text and is_moderate):
+            return []
+        text, x, scale = text_of(column), value_of(column, Kind.FLOAT), f"CAST({10**grid.digits} AS DOUBLE)"
+        nearest = f"round({x} * {scale})"
+        # Conditions begin with it: DuckDB then computes it once for all of them.
+        error = f"({x} - {nearest} / {scale})"
+        # DuckDB reads +-1 as a float, though not as a decimal.
+        short, decimal = (
+            f"strlen({text}) <= {n} AND NOT contains({text}, '+')" for n in (_PLAIN_DIGITS, _DECIMAL_DIGITS)
+        )
+        clamped = "CAST(least(greatest({}, {}), {}) AS BIGINT)".format
+        at = _item_of_units(clamped(nearest, grid.first, grid.last), grid.first, grid.step, self._type)
+        ways = [(f"{error} = 0 AND {short}", at)]
+        if grid.digits <= _BETWEEN_DIGITS:
+            below = clamped(f"{nearest} - CAST({error} < 0 AS INTEGER)", grid.first - 1, grid.last)
+            steps = f"({below} - {_literal(grid.first - grid.step)}) // {grid.step}"
+            whole, rest = divmod(grid.last - grid.first, grid.step)
+            between = f"CAST(least(greatest(2 * ({steps}) - 1, 0), {2 * whole + (rest > 0)}) AS {self._type})"
+            ways.append((f"abs({error}) > {2.0**-28!r} AND abs({x}) < {2**21} AND {decimal}", between))
+        return ways
 
+    def _units_of_float(self) -> str:
+        # The rank of a float (`kinds`), from its bits. Those of a negative one, unsigned, are its negated rank.
+        x, grid = value_of(self._column, Kind.FLOAT), self._grid
+        bits = f"CAST(CAST({x} AS BIT) AS {'INTEGER' if grid.bits == 32 else 'BIGINT'})"
+        rank = f"CASE WHEN {bits} >= 0 THEN {bits} ELSE -({bits} & {2 ** (grid.bits - 1) - 1}) END"
+        low, high = (f"CAST('{units}' AS BIGINT)" for units in (grid.first, grid.last))
+        if (grid.first, grid.last) != (-LARGEST_RANK[grid.bits], LARGEST_RANK[grid.bits]):
+            rank = f"least(greatest({rank}, {low}), {high})"
+        return _if_a_number(x, finite=rank, low=low, high=high)
 
-def _shift(grid: Span) -> int:
-    # For units that do not fit into 64 bits with a sign.
-    return 0 if grid.first >= -_INT64 and grid.last < _INT64 else grid.first + _INT64
-
-
-def compared_digits(column: Column, grid: Span) -> int:
-    """The number of digits after the decimal point of the units in which values and candidates are compared."""
-    return max(TEXT_DIGITS, grid.digits) if column.is_text and grid.kind.is_number and not grid.bits else grid.digits
-
-
-def _in_units(column: Column, grid: Span) -> tuple[int, int, int]:
-    finer = 10 ** (compared_digits(column, grid) - grid.digits)
-    return grid.first * finer, grid.last * finer, grid.step * finer
+    def _item_of_float(self) -> str:
+        # Candidates are c_i = (first + i step) / 10**digits, one rounding of a quotient of two integers that floats
+        # hold exactly. Let t = (x - c_0) / d for the true x and d = step / 10**digits. The computed quotient errs by
+        # the roundings of c_0, of x - c_0, of d and of the quotient: at most four times 2**-53 times |units| / step <=
+        # 2**48, so by less than 2**-3. Rounding to an integer i leaves |t - i| < 1, hence x lies strictly between
+        # c_(i-1) and c_(i+1), and comparing it with c_i settles where.
+        x, grid = value_of(self._column, Kind.FLOAT), self._grid
+        x = x if self._column.is_text else f"CAST({x} AS DOUBLE)"
+        low, high = (f"CAST({units / 10**grid.digits!r} AS DOUBLE)" for units in (grid.first, grid.last))
+        clamped = _if_a_number(x, finite=_clamped(x, low, high), low=low, high=high)
+        index = f"CAST(round(({clamped} - {low}) / CAST({grid.step / 10**grid.digits!r} AS DOUBLE)) AS BIGINT)"
+        nearest = f"(CAST(({grid.first}) + {index} * {grid.step} AS DOUBLE) / CAST({10**grid.digits} AS DOUBLE))"
+        return f"2 * {index} + CASE WHEN {clamped} > {nearest} THEN 1 WHEN {clamped} < {nearest} THEN -1 ELSE 0 END"
 
 
 def _item_of_units(units: str, first: int, step: int, type_: str) -> str:
@@ -430,110 +567,7 @@ def _clamped(x: str, low: str, high: str) -> str:
     return f"CASE WHEN {x} IS NOT NULL THEN least(greatest({x}, {low}), {high}) END"
 
 
-def _units(column: Column, grid: Span) -> str:
-    # Clamped before anything could overflow.
-    first, last, _ = _in_units(column, grid)
-    x = value_of(column, grid.kind)
-    if grid.kind is Kind.DATE:
-        low, high = (f"(DATE '1970-01-01' + ({days}))" for days in (first, last))
-        return f"({_clamped(x, low, high)} - DATE '1970-01-01')"
-    if grid.kind.is_moment:
-        infinite = (
-            f"CASE WHEN {x} = CAST('infinity' AS {grid.kind.type}) THEN {last} WHEN {x} IS NOT NULL THEN {first} END"
-        )
-        return f"CASE WHEN isfinite({x}) THEN {_clamped(f'epoch_us({x})', str(first), str(last))} ELSE {infinite} END"
-    if column.kind is Kind.INTEGER:
-        ends = column.integer_ends
-        # If its type has no value outside the range, it is not clamped, which would take 128 bits.
-        fits = ends is not None and first <= ends[0] and ends[1] <= last
-        return x if fits else _clamped(x, _literal(first), _literal(last))
-    return _units_of_decimal(column, grid, first, last)
-
-
-def _units_of_decimal(column: Column, grid: Span, first: int, last: int) -> str:
-    # A text with too many digits is clamped by its float value. DuckDB cannot parse 1e40 (too large) or 1e-999999999
-    # (exponent too large) as decimals; the latter is a zero.
-    x, digits = identifier(column.name), compared_digits(column, grid)
-    type_, exponent = f"DECIMAL(38,{digits})", f"e-{digits}" if digits else ""
-    low, high = f"CAST('{first}{exponent}' AS {type_})", f"CAST('{last}{exponent}' AS {type_})"
-    if column.kind is Kind.DECIMAL:
-        return f"{_clamped(x, low, high)} * {10**digits}"
-    double = f"TRY_CAST({x} AS DOUBLE)"
-    zero = f"least(greatest(CAST(0 AS {type_}), {low}), {high})"
-    finite = f"CASE WHEN {double} >= 1 THEN {high} WHEN {double} <= -1 THEN {low} ELSE {zero} END"
-    beyond = _if_a_number(double, finite=finite, low=low, high=high)
-    return f"coalesce({_clamped(f'TRY_CAST({x} AS {type_})', low, high)}, {beyond}) * {10**digits}"
-
-
-def plain_ways(column: Column, grid: Span, type_: str) -> list[tuple[str, str]]:
-    """When the float x of a text decides its item: pairs of a condition and the item, for numbers of moderate size."""
-    # The first condition is that the text has at most 15 bytes, and x is nearest to u / 10**digits for a whole number
-    # u. Then the text is u / 10**digits exactly, or both are beyond the same end of the range. Let v be the number that
-    # is written. It has at most 15 significant digits, and x is the float nearest to v. Two different numbers of at
-    # most 15 significant digits have different nearest floats, unless both are nearly zero. So if abs(u) <= 10**15,
-    # either v is u / 10**digits, or u is 0 and v is so small that all its first hundred decimal places are zero, as if
-    # it were 0. If u is beyond an end, which is at most 10**15, then x is beyond the float of that end, and so is v.
-    #
-    # The product of x with 10**digits has two roundings, of at most 2**-53 each, so u is the right whole number up to
-    # 2**50. A wrong one beyond is still beyond the range. The difference of infinities and of NaN is NaN, which is not
-    # 0.
-    #
-    # The second condition is that x is well apart from all w = u / 10**digits with whole numbers u, and below 2**21.
-    # Let u be the nearest one. Floats below 2**22 are at most 2**-31 apart, so x, the float of w and their difference
-    # each err by at most 2**-32: if that difference exceeds 2**-28, v is more than 3e-9 away from w, on the same side
-    # as x. The product of x with 10**digits errs by less than 0.01 if there are at most seven digits, so v is also more
-    # than 0.4 * 10**-7 away from the next number on that side. Then the ninth decimal place, to which the exact way
-    # rounds, does not matter. The text is short enough to be a decimal of 38 digits. Its item is the one after that of
-    # the lower number of units, or an end of the range.
-    is_moderate = grid.digits <= _PLAIN_DIGITS and max(abs(grid.first), abs(grid.last)) <= 10**_PLAIN_DIGITS
-    if not (column.is_text and is_moderate):
-        return []
-    text, x, scale = identifier(column.name), value_of(column, Kind.FLOAT), f"CAST({10**grid.digits} AS DOUBLE)"
-    nearest = f"round({x} * {scale})"
-    # Conditions begin with it: DuckDB then computes it once for all of them.
-    error = f"({x} - {nearest} / {scale})"
-    # DuckDB reads +-1 as a float, though not as a decimal.
-    short, decimal = (f"strlen({text}) <= {n} AND NOT contains({text}, '+')" for n in (_PLAIN_DIGITS, _DECIMAL_DIGITS))
-    clamped = "CAST(least(greatest({}, {}), {}) AS BIGINT)".format
-    at = _item_of_units(clamped(nearest, grid.first, grid.last), grid.first, grid.step, type_)
-    ways = [(f"{error} = 0 AND {short}", at)]
-    if grid.digits <= _BETWEEN_DIGITS:
-        below = clamped(f"{nearest} - CAST({error} < 0 AS INTEGER)", grid.first - 1, grid.last)
-        steps = f"({below} - {_literal(grid.first - grid.step)}) // {grid.step}"
-        whole, rest = divmod(grid.last - grid.first, grid.step)
-        between = f"CAST(least(greatest(2 * ({steps}) - 1, 0), {2 * whole + (rest > 0)}) AS {type_})"
-        ways.append((f"abs({error}) > {2.0**-28!r} AND abs({x}) < {2**21} AND {decimal}", between))
-    return ways
-
-
 def _if_a_number(x: str, *, finite: str, low: str, high: str) -> str:
     # isnan is not used: DuckDB answers it from the statistics of a Parquet file, which ignore NaN.
     infinities = f"WHEN {x} = CAST('inf' AS DOUBLE) THEN {high} WHEN {x} = CAST('-inf' AS DOUBLE) THEN {low}"
     return f"CASE WHEN {x} * 0 = 0 THEN {finite} {infinities} END"
-
-
-def _units_of_float(column: Column, grid: Span) -> str:
-    # The rank of a float (`kinds`), from its bits. Those of a negative one, unsigned, are its negated rank.
-    x = value_of(column, Kind.FLOAT)
-    bits = f"CAST(CAST({x} AS BIT) AS {'INTEGER' if grid.bits == 32 else 'BIGINT'})"
-    rank = f"CASE WHEN {bits} >= 0 THEN {bits} ELSE -({bits} & {2 ** (grid.bits - 1) - 1}) END"
-    low, high = (f"CAST('{units}' AS BIGINT)" for units in (grid.first, grid.last))
-    if (grid.first, grid.last) != (-LARGEST_RANK[grid.bits], LARGEST_RANK[grid.bits]):
-        rank = f"least(greatest({rank}, {low}), {high})"
-    return _if_a_number(x, finite=rank, low=low, high=high)
-
-
-def _item_of_float(column: Column, grid: Span) -> str:
-    # Candidates are c_i = (first + i step) / 10**digits, one rounding of a quotient of two integers that floats hold
-    # exactly. Let t = (x - c_0) / d for the true x and d = step / 10**digits. The computed quotient errs by the
-    # roundings of c_0, of x - c_0, of d and of the quotient: at most four times 2**-53 times |units| / step <= 2**48,
-    # so by less than 2**-3. Rounding to an integer i leaves |t - i| < 1, hence x lies strictly between c_(i-1) and
-    # c_(i+1), and comparing it with c_i settles where.
-    x = value_of(column, Kind.FLOAT)
-    x = x if column.is_text else f"CAST({x} AS DOUBLE)"
-    low, high = (repr(units / 10**grid.digits) for units in (grid.first, grid.last))
-    low, high = (f"CAST({bound} AS DOUBLE)" for bound in (low, high))
-    clamped = f"{_if_a_number(x, finite=_clamped(x, low, high), low=low, high=high)}"
-    index = f"CAST(round(({clamped} - {low}) / CAST({grid.step / 10**grid.digits!r} AS DOUBLE)) AS BIGINT)"
-    nearest = f"(CAST(({grid.first}) + {index} * {grid.step} AS DOUBLE) / CAST({10**grid.digits} AS DOUBLE))"
-    return f"2 * {index} + CASE WHEN {clamped} > {nearest} THEN 1 WHEN {clamped} < {nearest} THEN -1 ELSE 0 END"

@@ -38,7 +38,7 @@ from dpselect.questions.rows import Individuals, Levels, Places, Tally, counted,
 from dpselect.tables.candidates import Values
 from dpselect.tables.domains import Domain, counted_form
 from dpselect.tables.duckdb.source import connect
-from dpselect.tables.duckdb.values import Form, different_values, keys_of, located
+from dpselect.tables.duckdb.values import Form, OnGrid, different_values, keys_of
 from dpselect.tables.kinds import Column, Span
 from dpselect.tables.spark import queries
 from dpselect.tables.spark.queries import FrameValues, Keyed, Reading, frame_values
@@ -120,11 +120,9 @@ class SparkEngine:
             return queries.standing(found, individuals, max_rows).toArrow()
 
         found = counted(count).sort_by([("grp", "ascending"), ("item", "ascending")])
-        place, between = _located(found["item"], column, grid)
+        place, between = _located(found["item"], OnGrid(column, grid))
         data = Places(place, between, found["individuals"].to_numpy())
-        groups = 1 if individuals.groups is None else len(individuals.groups)
-        starts = np.searchsorted(found["grp"].to_numpy(), np.arange(1, groups)).tolist()
-        return places_of_groups(data, [*starts, place.size], grid)
+        return places_of_groups(data, found["grp"].to_numpy(), individuals.answers, grid)
 
     @contextmanager
     def tally(
@@ -133,9 +131,8 @@ class SparkEngine:
         limit = None if individuals.person is None else max_values
         found = queries.facts(self._rows, Reading.as_value(column, domain), column, individuals)
         kept = queries.tallied(found, individuals, limit).persist()
-        groups = 1 if individuals.groups is None else len(individuals.groups)
         try:
-            yield SparkTally(kept, counted_form(column, domain), groups)
+            yield SparkTally(kept, counted_form(column, domain), individuals.answers)
         finally:
             kept.unpersist()
 
@@ -242,8 +239,8 @@ def _in_list_order(candidates: Values) -> Any:
     return lambda label: (True, 0) if label == other else (False, candidates.value(label))
 
 
-def _located(items: pa.ChunkedArray, column: Column, grid: Span) -> tuple[Lengths, Flags]:
-    if pa.types.is_int64(items.type):
-        return located(items.to_numpy(), column, grid)
+def _located(items: pa.ChunkedArray, on_grid: OnGrid) -> tuple[Lengths, Flags]:
+    if on_grid.is_small:
+        return on_grid.located(items.to_numpy())
     wide = [int(item) for item in items.to_pylist() if isinstance(item, Decimal)]
     return np.array([item >> 1 for item in wide], np.uint64), np.array([item & 1 for item in wide], bool)

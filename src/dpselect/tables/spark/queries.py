@@ -27,16 +27,7 @@ from dpselect.release import repr_digest
 from dpselect.tables.candidates import Groups, Values, check_other_text, other_is_listed, other_of_another_kind
 from dpselect.tables.domains import Domain, counted_form, counted_item
 from dpselect.tables.duckdb.source import connect
-from dpselect.tables.duckdb.values import (
-    form_of,
-    grid_item,
-    is_small,
-    keys_of,
-    keys_of_groups,
-    present,
-    same_value,
-    value_of,
-)
+from dpselect.tables.duckdb.values import OnGrid, form_of, keys_of, keys_of_groups, present, same_value, value_of
 from dpselect.tables.kinds import Column, Kind, Span
 from dpselect.tables.spark.source import Rows, described_columns
 from dpselect.tables.spark.workers import Reader
@@ -81,9 +72,9 @@ class Reading:
     def as_place(column: Column, grid: Span) -> "Reading":
         """Find the position on a grid. A position of more than 64 bits is a decimal."""
         local = called(column, "item")
-        small = is_small(local, grid)
-        place = f"CAST({grid_item(local, grid)} AS {'BIGINT' if small else 'DECIMAL(38,0)'})"
-        return Reading(local, place, "bigint" if small else "decimal(38,0)")
+        on_grid = OnGrid(local, grid)
+        type_ = "bigint" if on_grid.is_small else "decimal(38,0)"
+        return Reading(local, f"CAST({on_grid.item} AS {type_})", type_)
 
 
 def called(column: Column, name: str) -> Column:
@@ -94,7 +85,7 @@ def called(column: Column, name: str) -> Column:
 def facts(rows: Rows, reading: Reading, question: Column, individuals: Individuals) -> DataFrame:
     """The facts: one row per individual and item, or (without people) one per item with its number of rows."""
     readings = {"item": reading, **_readings_of(individuals.groups)}
-    given = _given(rows, question, individuals)
+    given = _renamed(rows, question, individuals)
     if individuals.person is None and individuals.groups is None and reading.natively:  # the next step counts them
         return given.selectExpr("CAST(item AS STRING) AS item", "1L AS individuals", "0L AS grp").where(
             "item IS NOT NULL"
@@ -117,8 +108,8 @@ def _readings_of(groups: Groups | None) -> dict[str, Reading]:
     return {f"member{i}": Reading.as_key(column, kind, f"member{i}") for i, (column, kind) in named}
 
 
-def _given(rows: Rows, question: Column, individuals: Individuals) -> DataFrame:
-    # Rows without a person are left out.
+def _renamed(rows: Rows, question: Column, individuals: Individuals) -> DataFrame:
+    # Whatever a question reads of a row, it reads here, under our own names. Rows without a person are left out.
     columns = {"item": question}
     if individuals.groups is not None:
         columns |= {f"member{i}": column for i, column in enumerate(individuals.groups.columns)}
@@ -314,7 +305,7 @@ def scores(
         last = candidates.sparkSession.createDataFrame([(other,)], candidates.schema)
         candidates = candidates.union(last)
     counted = _counted_by_label(named, individuals, max_values)
-    grid = found.sparkSession.range(1 if individuals.groups is None else len(individuals.groups)).toDF("grp")
+    grid = found.sparkSession.range(individuals.answers).toDF("grp")
     joined = candidates.crossJoin(F.broadcast(grid)).join(counted, ["grp", "label"], "left")
     return joined.select("grp", "label", F.coalesce("individuals", F.lit(0)).cast("bigint").alias("individuals"))
 

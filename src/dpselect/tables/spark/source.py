@@ -20,10 +20,10 @@ from pyspark.sql import types as spark
 from dpselect._validate import withheld
 from dpselect._version import __version__
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue, MissingExtra
-from dpselect.tables.duckdb.files import CSVFiles, ParquetFiles, files_source, source_of
+from dpselect.tables.duckdb.files import CSVFiles, ParquetFiles, source_of
 from dpselect.tables.duckdb.source import Query, Source, connect, of_source, of_sums, read, schema
 from dpselect.tables.duckdb.values import column_of, identifier, is_wide
-from dpselect.tables.files import Listing, check_once, files_of
+from dpselect.tables.files import check_once
 from dpselect.tables.kinds import Column, Kind
 from dpselect.tables.spark.workers import LineReader, ranges_of
 
@@ -163,12 +163,11 @@ class FrameRows(Rows):
 class LineRows(Rows):
     """CSV files, which every worker must be able to open under the same path."""
 
-    def __init__(self, source: CSVFiles, listing: Listing) -> None:
+    def __init__(self, source: CSVFiles) -> None:
         super().__init__(source)
-        self.spark, ranges = session(), tuple(ranges_of(source.files))
-        folders = listing.folder_columns(source.names)
-        self.columns = {name: column_of(name, "VARCHAR", untyped=True) for name in (*source.names, *folders)}
-        self._reader = LineReader(ranges, source.delimiter, tuple(source.names), (), folders)
+        self.spark, self.columns = session(), dict(schema(source, connect()))
+        ranges = tuple(ranges_of(source.files))
+        self._reader = LineReader(ranges, source.delimiter, tuple(source.names), (), source.folders)
 
     def select(self, names: Sequence[str], *, people: bool = False) -> DataFrame:  # noqa: ARG002 - already exact
         self.check()
@@ -208,23 +207,22 @@ def rows_of(source: Any) -> Rows:
         if source.isStreaming:
             raise InvalidType("source is a stream, which never ends: write it to a table first")
         return FrameRows(source)
-    if not isinstance(source, (str, Path)):
-        return LocalRows(source_of(source))
-    listing = files_of(str(source))
-    files = files_source(listing)
-    return LineRows(files, listing) if isinstance(files, CSVFiles) else _parquet_rows(files, listing)
+    found = source_of(source)
+    if isinstance(found, CSVFiles):
+        return LineRows(found)
+    return _parquet_rows(found) if isinstance(found, ParquetFiles) else LocalRows(found)
 
 
-def _parquet_rows(files: ParquetFiles, listing: Listing) -> Rows:
-    paths = [str(path.resolve() if ".." in path.parts else path.absolute()) for path in listing.paths]
-    if not all(_is_for_spark(path, has_folders=bool(listing.folders)) for path in listing.public_paths):
+def _parquet_rows(files: ParquetFiles) -> Rows:
+    paths = [str(path.resolve() if ".." in path.parts else path.absolute()) for path in files.files]
+    if not all(_is_for_spark(path, has_folders=bool(files.listing.folders)) for path in files.listing.public_paths):
         return LocalRows(files)
     columns = schema(files, connect())
     reader = session().read.option("mergeSchema", "false")
     for old in ("datetimeRebaseMode", "int96RebaseMode"):  # the session may be set to fail on dates before 1900
         reader = reader.option(old, "CORRECTED")
     failure = EngineFailure("Spark cannot open these Parquet files: check their types, and that Spark can reach them")
-    frame = withheld(lambda: _parquet_frame(reader, paths, listing), failure)  # its message would name paths
+    frame = withheld(lambda: _parquet_frame(reader, paths, files.folders), failure)  # its message would name paths
     return FrameRows(frame, columns, files)
 
 
@@ -236,10 +234,11 @@ def _is_for_spark(path: str, *, has_folders: bool) -> bool:
     return not Path(path).name.startswith((".", "_")) and not fails
 
 
-def _parquet_frame(reader: DataFrameReader, paths: Sequence[str], listing: Listing) -> DataFrame:
+def _parquet_frame(
+    reader: DataFrameReader, paths: Sequence[str], folders: Mapping[str, Sequence[str | None]]
+) -> DataFrame:
     # Spark derives no columns from folder names because it is given files, not folders.
     frame = reader.format("parquet").load(_urls(paths))
-    folders = listing.folder_columns(frame.columns)
     return _with_folders(frame, paths, folders) if folders else frame
 
 

@@ -23,7 +23,7 @@ from dpselect.errors import EngineFailure
 from dpselect.mechanisms.summary import COLUMNS, ROWS, Summary, gathered
 from dpselect.mechanisms.unlisted import Finding
 from dpselect.selection.draws import Draws
-from dpselect.tables.duckdb.files import LONGEST_LINE, LONGEST_READ, rows_of
+from dpselect.tables.duckdb.files import LONGEST_LINE, LONGEST_READ, is_compressed, rows_of
 from dpselect.tables.duckdb.source import connect
 from dpselect.tables.duckdb.values import identifier
 
@@ -92,7 +92,7 @@ def ranges_of(paths: Sequence[Path], size: int = _RANGE) -> list[Range]:
     """All bytes of the files in ranges of this size."""
     found = []
     for i, path in enumerate(paths):
-        if path.name.lower().endswith(".gz"):
+        if is_compressed(path):
             found.append(Range(str(path.absolute()), 0, None, i))
         else:
             starts = range(0, max(1, path.stat().st_size), size)
