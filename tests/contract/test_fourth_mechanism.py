@@ -6,6 +6,7 @@ Its selections are covered by the contract suite, of which it is a part (`KINDS`
 import json
 import sys
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,8 @@ SCORES = [10, 8, 8, 5, 0]
 
 @pytest.fixture
 def fourth(monkeypatch):
+    for name in ("research", "scores"):  # their help, which names the mechanisms, is made when they are imported
+        import_module(f"dpselect.cli.{name}")
     monkeypatch.setitem(MECHANISMS, NAME, GumbelNoisyMax)
 
 
