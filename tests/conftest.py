@@ -28,6 +28,13 @@ def each_kernel(request: pytest.FixtureRequest) -> Iterator[str]:
         yield request.param
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Refuse names with an address in memory, which differ between the processes of pytest-xdist."""
+    if " at 0x" in item.nodeid:
+        raise pytest.UsageError(f"the name of {item.nodeid} has an address in memory: give the parameters other ids")
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tell the scheduler of pytest-xdist the group of each test, so that one Java machine and one database are enough.
