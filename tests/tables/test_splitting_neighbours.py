@@ -123,7 +123,9 @@ SMALL = [
 ]
 
 
-@pytest.mark.parametrize(("neighbours", "levels", "people", "reached", "own"), SMALL, ids=lambda one: f"{one}".partition(" object at ")[0])
+@pytest.mark.parametrize(
+    ("neighbours", "levels", "people", "reached", "own"), SMALL, ids=lambda one: str(one).partition(" object at ")[0]
+)
 def test_no_neighbours_lose_more_than_epsilon(neighbours, levels, people, reached, own):
     splits = world(levels, neighbours, **own)
     ratio = worst(splits, pairs(splits, people, neighbours, own.get("rows", 1)))
