@@ -18,9 +18,11 @@ _SETTLING = "tests/mechanisms/test_noisy_max.py"
 _SUMMARY = "tests/mechanisms/test_summary.py"
 _TOTALS = "tests/accounting/test_accounting.py"
 _VISITS = "tests/selection/test_visits.py"
+_WORDS = "tests/behaviour/test_transcripts.py::test_the_command_line_prints_what_it_did[plans in words]"
 
 _SHORT = f"{_EXACT}::test_short_vectors_are_exact"
 _EARLY = f"{_EXACT}::test_early_exit_is_exact"
+_REFUSALS = "tests/analysis/test_refusals.py"
 _ROWS = f"{_EXACT}::test_rows_are_exact_and_independent"
 
 # What charges, totals and sensitivities are computed from: the files that `make mutants` tries if none is named.
@@ -54,21 +56,26 @@ ARITHMETIC = {
     ),
     "mechanisms/unlisted.py": ("tests/mechanisms/test_thresholds.py", "tests/selection/test_finding.py"),
     "questions/quantiles.py": (
+        _REFUSALS,
         "tests/questions/test_edges.py",
         "tests/tables/test_quantiles.py",
         "tests/analysis/test_quantile_plans.py",
         "tests/analysis/test_plans.py",
         _SENSITIVITY,
+        _WORDS,
     ),
     "questions/methods.py": (
+        _REFUSALS,
         "tests/questions/test_edges.py",
         "tests/analysis/test_top_k_plans.py",
         "tests/analysis/test_top_k_errors.py",
         "tests/top_k/test_laws.py",
         "tests/release/test_several.py",
         _SENSITIVITY,
+        _WORDS,
     ),
     "questions/most.py": (
+        _REFUSALS,
         "tests/questions/test_edges.py",
         "tests/analysis/test_question_json.py",
         "tests/analysis/test_found_plans.py",
@@ -76,18 +83,23 @@ ARITHMETIC = {
         "tests/tables/test_accuracy.py",
         "tests/tables/test_rules.py",
         _SENSITIVITY,
+        _WORDS,
     ),
     "questions/plan.py": (
+        _REFUSALS,
         "tests/questions/test_edges.py",
         "tests/analysis/test_found_plans.py",
         "tests/analysis/test_top_k_plans.py",
         "tests/analysis/test_plans.py",
+        _WORDS,
     ),
     "questions/question.py": (
+        _REFUSALS,
         "tests/questions/test_edges.py",
         "tests/analysis/test_question_json.py",
         "tests/tables/test_accuracy.py",
         "tests/analysis/test_plans.py",
+        _WORDS,
     ),
     "questions/rows.py": (
         "tests/questions/test_edges.py",
