@@ -7,7 +7,7 @@ write, and sync to the disk (`file`). What a ledger is given is checked first.
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
@@ -81,6 +81,7 @@ class Ledger:
         dataset: str | None = None,
     ) -> None:
         self._path = _absolute(path)
+        self._writers = file.Writers(self._path)
         wanted = None if budget is None else as_budget(budget)
         if unit is not None and not isinstance(unit, PrivacyUnit):
             raise InvalidType(f"unit must be a PrivacyUnit, got {type(unit).__name__}: give PrivacyUnit(person=...)")
@@ -89,7 +90,7 @@ class Ledger:
             if wanted is None:
                 raise LedgerError(f"there is no ledger {self._path}: give a budget to create one")
             file.create(self._path, file.new_header(wanted, unit, name))
-        with file.transaction(self._path) as connection:
+        with file.reading(self._path) as connection:
             self._header = file.read_header(connection, self._path)
         if wanted is not None and wanted.to_dict() != self._header.budget.to_dict():
             raise BudgetMismatch(
@@ -253,7 +254,7 @@ class Ledger:
         identifier = None if request_id is None else _name(request_id=request_id)
         if self._known is None:
             self._confirm()  # the first check reads everything, and others need not wait for it
-        with self._transaction(file.WRITE) as connection:
+        with self._transaction(file.writing(self._writers, self._path)) as connection:
             state = self._caught_up(connection)
             earlier = None if identifier is None else file.entry_of(connection, "request_id", identifier, self._path)
             if earlier is not None:
@@ -322,7 +323,7 @@ class Ledger:
             raise InvalidType(f"answer must be a string, got {type(answer).__name__}")
         if not _validate.is_unicode(answer):
             raise InvalidValue("answer must be a string that can be encoded as UTF-8")
-        with self._transaction(file.WRITE) as connection:
+        with self._transaction(file.writing(self._writers, self._path)) as connection:
             found = file.entry_of(connection, "id", _validate.count(id=id), self._path)
             if found is None:
                 raise InvalidValue(f"id must be the id of an entry, but there is no entry {id}")
@@ -395,13 +396,13 @@ class Ledger:
         if self._known is None:
             state = self._read_all(Reader.heads)[1]
         else:
-            with self._transaction() as connection:
+            with self._transaction(file.reading(self._path)) as connection:
                 state = self._caught_up(connection)
         self._known = state  # another thread may replace it before it is returned
         return state
 
     def _read_all(self, read: Callable[[Reader], list[_Read]]) -> tuple[list[_Read], State]:
-        with self._transaction() as connection:
+        with self._transaction(file.reading(self._path)) as connection:
             file.check(connection, self._path)
             reader = Reader(connection, self._start, self.budget, self._path)
             return read(reader), reader.state
@@ -413,9 +414,9 @@ class Ledger:
         return reader.state
 
     @contextmanager
-    def _transaction(self, begin: str = file.READ) -> Iterator[sqlite3.Connection]:
+    def _transaction(self, opened: AbstractContextManager[sqlite3.Connection]) -> Iterator[sqlite3.Connection]:
         # A transaction on the ledger that was opened, not on one that was put in its place.
-        with file.transaction(self._path, begin) as connection:
+        with opened as connection:
             if file.read_header(connection, self._path) != self._header:
                 raise corrupt(self._path, "its header was changed, or another ledger was put in its place")
             yield connection
