@@ -849,5 +849,5 @@ def rows_are_kept_at_once() -> Iterator[None]:
 
 def ledger_settings(path: Any) -> dict[str, object]:
     """How a ledger writes: SQLite's settings of the connection that charges."""
-    with ledger_file.transaction(path, ledger_file.WRITE) as connection:
+    with ledger_file.Writers(path).writing() as connection:
         return {name: ledger_file.pragma(connection, name) for name in ("synchronous", "journal_mode")}

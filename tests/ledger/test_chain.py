@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from dpselect import Ledger, LedgerCorrupt
 from dpselect.accounting.budget import as_budget
 from dpselect.ledger import Charge, file
-from dpselect.ledger.file import transaction
+from dpselect.ledger.file import reading
 from tests.ledger.currencies import every_currency
 from tests.ledger.test_ledger import JSON
 
@@ -80,7 +80,7 @@ def test_what_is_read_is_what_the_file_says(
         entries = again.entries()
         charges = again.charges()
         assert charges == [entry.charge for entry in entries]
-        with transaction(again.path) as connection:
+        with reading(again.path) as connection:
             for entry in entries:  # one by one, which parses everything anew
                 assert file.entry_of(connection, "id", entry.id, again.path)[0] == entry
 

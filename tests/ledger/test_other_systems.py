@@ -26,7 +26,7 @@ file = importlib.reload(file)
 sys.platform = here  # the standard library would look for parts of the other system
 path = pathlib.Path(sys.argv[2])
 file.create(path, ("identity", "1", "now", None, None, "head"))
-with file.transaction(path, file.WRITE) as connection:
+with file.Writers(path).writing() as connection:
     print([file.pragma(connection, name) for name in ("fullfsync", "synchronous", "journal_mode")])
 """
 
@@ -111,7 +111,7 @@ def test_the_faster_process_wins_on_windows(path: Path, windows: Windows, monkey
     assert str(Ledger(path).spent) == str(Ledger(path, budget=2).spent)
     assert len(Ledger(path).entries()) == 1
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
-    with file.transaction(path) as connection:
+    with file.reading(path) as connection:
         assert connection.execute("SELECT identity FROM ledger").fetchone() != ("identity",)
 
 

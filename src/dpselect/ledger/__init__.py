@@ -254,7 +254,7 @@ class Ledger:
         identifier = None if request_id is None else _name(request_id=request_id)
         if self._known is None:
             self._confirm()  # the first check reads everything, and others need not wait for it
-        with self._transaction(file.writing(self._writers, self._path)) as connection:
+        with self._transaction(self._writers.writing()) as connection:
             state = self._caught_up(connection)
             earlier = None if identifier is None else file.entry_of(connection, "request_id", identifier, self._path)
             if earlier is not None:
@@ -323,7 +323,7 @@ class Ledger:
             raise InvalidType(f"answer must be a string, got {type(answer).__name__}")
         if not _validate.is_unicode(answer):
             raise InvalidValue("answer must be a string that can be encoded as UTF-8")
-        with self._transaction(file.writing(self._writers, self._path)) as connection:
+        with self._transaction(self._writers.writing()) as connection:
             found = file.entry_of(connection, "id", _validate.count(id=id), self._path)
             if found is None:
                 raise InvalidValue(f"id must be the id of an entry, but there is no entry {id}")

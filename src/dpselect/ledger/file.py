@@ -56,7 +56,7 @@ SCHEMA = (
     "CREATE UNIQUE INDEX requests ON entries (request_id) WHERE request_id IS NOT NULL",
     "CREATE TABLE answers (id INTEGER PRIMARY KEY, answer TEXT NOT NULL, seal TEXT NOT NULL)",
 )
-READ, WRITE = "BEGIN", "BEGIN IMMEDIATE"
+_READ, _WRITE = "BEGIN", "BEGIN IMMEDIATE"
 _OWNER_ONLY = 0o600
 _NOTHING = "nothing is released without a working ledger"
 _PRIMARY_CODE = 0xFF
@@ -150,8 +150,17 @@ class Writers:
         self._idle: list[tuple[tuple[int, int, int], sqlite3.Connection]] = []
 
     @contextmanager
-    def borrow(self) -> Iterator[sqlite3.Connection]:
-        """Lend one of this process to the file that has the name now."""
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """Open a transaction that excludes other writers."""
+        # What was written is on the disk when the block has ended. If the block fails, nothing is written.
+        with _errors(self._path), self._borrowed() as connection:
+            connection.execute(_WRITE)
+            yield connection
+            connection.execute("COMMIT")
+
+    @contextmanager
+    def _borrowed(self) -> Iterator[sqlite3.Connection]:
+        # One of this process to the file that has the name now.
         status = os.stat(self._path)
         own = os.getpid(), status.st_dev, status.st_ino
         connection = self._taken(own) or _opened(self._path)
@@ -179,17 +188,7 @@ class Writers:
 def reading(path: Path) -> Iterator[sqlite3.Connection]:
     """Open a transaction that sees one state of the file, and reads every page of it again."""
     with _errors(path), closing(_opened(path)) as connection:
-        connection.execute(READ)
-        yield connection
-        connection.execute("COMMIT")
-
-
-@contextmanager
-def writing(writers: Writers, path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a transaction that excludes other writers."""
-    # What was written is on the disk when the block has ended. If the block fails, nothing is written.
-    with _errors(path), writers.borrow() as connection:
-        connection.execute(WRITE)
+        connection.execute(_READ)
         yield connection
         connection.execute("COMMIT")
 
@@ -206,7 +205,7 @@ def create(path: Path, row: tuple[str | None, ...]) -> None:
             os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, _OWNER_ONLY))
             os.chmod(temporary, _OWNER_ONLY)  # independent of the umask
             with closing(_opened(temporary)) as connection:
-                connection.execute(WRITE)
+                connection.execute(_WRITE)
                 connection.execute(f"PRAGMA application_id = {APPLICATION}")
                 connection.execute(f"PRAGMA user_version = {FORMAT}")
                 for statement in SCHEMA:
