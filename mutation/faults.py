@@ -43,12 +43,16 @@ class Fault:
 
 
 def read_faults() -> list[Fault]:
-    """All faults, each of which must occur in the sources."""
-    found = [Fault(**entry) for entry in tomllib.loads((ROOT / "mutation/faults.toml").read_text())["fault"]]
-    for fault in found:
-        if fault.old not in (ROOT / fault.file).read_text():
-            raise SystemExit(f"fault {fault.number}: its old text is not in {fault.file}. Bring the fault along")
-    return found
+    """All faults."""
+    return [Fault(**entry) for entry in tomllib.loads((ROOT / "mutation/faults.toml").read_text())["fault"]]
+
+
+def planted(fault: Fault) -> str:
+    """The source with the fault in it."""
+    source = (ROOT / fault.file).read_text()
+    if fault.old not in source:
+        raise ValueError(f"fault {fault.number}: its old text is not in {fault.file}. Bring the fault along")
+    return source.replace(fault.old, fault.new)
 
 
 def plant(fault: Fault, folder: Path) -> None:
@@ -60,7 +64,7 @@ def plant(fault: Fault, folder: Path) -> None:
         else:
             shutil.copy2(source, folder / name)
     path = folder / fault.file
-    path.write_text(path.read_text().replace(fault.old, fault.new))
+    path.write_text(planted(fault))
     if path.suffix == ".c":
         command = [sys.executable, "-c", _COMPILE, fault.file]
         subprocess.run(command, cwd=folder, check=True, capture_output=True)  # noqa: S603 - the command is fixed
