@@ -1,19 +1,19 @@
-"""Expressions over the columns of one row, for `where` and `derive`: checked on their text, then written as DuckDB's SQL.
+"""Expressions over the columns of one row, for `where` and `derive`: checked on their text, then written as SQL anew.
 
-An expression is a map from one row to one value. So neighbouring tables stay neighbours after it: a filter and a derived
-column change no sensitivity (docs/tables.md). That holds only if a row can do nothing but have a value. So
+An expression is a map from one row to one value. So neighbouring tables stay neighbours after it: a filter and a
+derived column change no sensitivity (docs/tables.md). That holds only if a row can do nothing but have a value. So
 
 * DuckDB parses the text, and only its tree is used. What is not known here is refused: aggregates, windows, subqueries,
   functions that read files, settings or clocks, and functions whose results can be very long.
-* The SQL is written anew from the tree. Each operation has kinds for its operands and its result, and a form that has a
-  value, or NULL, for all operands of these kinds. A failure would be seen. DuckDB's TRY is not enough: if one row fails,
-  it evaluates 2,048 rows one by one, a thousand times slower, which would be seen on the clock. It is around all of
-  it nevertheless.
+* The SQL is written anew from the tree. Each operation has kinds for its operands and its result, and a form that has
+  a value, or NULL, for all operands of these kinds. A failure would be seen. DuckDB's TRY is not enough: if one row
+  fails, it evaluates 2,048 rows one by one, a thousand times slower, which would be seen on the clock. It is around
+  all of it nevertheless.
 
-**Kinds.** Whole numbers are those of 64 bits, and sums and products beyond are NULL. All other numbers are floats of
-64 bits; NaN and infinities are NULL. Dates and timestamps are those of the years 1 to 9999; timestamps with a time zone
-are read in UTC. A column of a source without types, such as CSV, is read as the operation needs it, by the same rules as
-in questions (`values`): as a number next to a number, as text next to text.
+**Kinds.** Whole numbers are those of 64 bits, and sums and products beyond are NULL. All other numbers are floats of 64
+bits, and NaN is missing. Sums and differences of dates are those of the years 1 to 9999. Timestamps with a time zone
+are read in UTC. A column of a source without types, such as CSV, is read as the operation needs it, by the same rules
+as in questions (`values`): as a number next to a number, as text next to text.
 """
 
 import json
@@ -22,7 +22,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-
 from typing import Any, NamedTuple
 
 import duckdb
@@ -210,7 +209,7 @@ def _infix(operator: str) -> Callable[..., str]:
 
 
 def _growth_of_replacement(given: Sequence[_Value]) -> float:
-    # A text of n characters has n + 1 places, and each of them can get the replacement, which can repeat what it replaces.
+    # Each of the n + 1 places of a text can get the replacement, which can repeat what it replaces.
     written = str(given[2].literal)
     return given[0].growth * (2 + len(written) + _MOST_GROWTH * written.count("\\"))
 
@@ -224,87 +223,94 @@ def _growth_of_case(given: Sequence[_Value]) -> float:
 
 
 _PARTS = frozenset({"year", "quarter", "month", "week", "day", "dow", "isodow", "doy", "hour", "minute", "second"})
+_FLAGS = frozenset({"g", "i", "gi", "ig"})
 _UNITS = frozenset({"year", "quarter", "month", "week", "day", "hour", "minute", "second"})
 
 
-def _operations() -> dict[str, list[_Operation]]:
-    known: dict[str, list[_Operation]] = {}
+class _Operations(dict[str, list[_Operation]]):
+    """Operations by name: of those with one name, the first that takes the operands counts."""
 
-    def add(names: str, takes: Sequence[Any], returns: Kind, sql: Any = None, **more: Any) -> None:
+    def add(self, names: str, takes: Sequence[Any], returns: Kind, sql: Any = None, **more: Any) -> None:
         for name in names.split():
             form = _call(name) if sql is None else sql.format if isinstance(sql, str) else sql
-            known.setdefault(name, []).append(_Operation(tuple(takes), returns, form, **more))
+            self.setdefault(name, []).append(_Operation(tuple(takes), returns, form, **more))
 
-    text, whole, number, truth, day, moment = _TYPES
-    # Numbers. The sum and the product of two numbers of 64 bits fit into 128 bits.
+
+_T, _I, _F, _B, _D, _M = _TYPES  # text, whole numbers, floats, true or false, dates, timestamps
+
+
+def _of_numbers(add: Callable[..., None]) -> None:
+    # The sum and the product of two numbers of 64 bits fit into 128 bits.
     for operator in ("+", "-", "*"):
         wide = f"(CAST({{0}} AS HUGEINT) {operator} CAST({{1}} AS HUGEINT))"
-        add(operator, [whole, whole], whole, f"TRY_CAST({wide} AS BIGINT)")
-    for operator in ("+", "-"):
-        few = f"{_IN_YEARS} AND {{1}} BETWEEN -{_MOST_DAYS} AND {_MOST_DAYS}"
-        add(operator, [day, whole], day, f"CASE WHEN {few} THEN {{0}} {operator} CAST({{1}} AS INTEGER) END")
-    add("-", [day, day], whole, f"CASE WHEN {_IN_YEARS} AND {_IN_YEARS.format('{1}')} THEN {{0}} - {{1}} END")
-    for operator in ("+", "-", "*"):
-        add(operator, [number, number], number, f"({{0}} {operator} {{1}})")
-    add("-", [whole], whole, "TRY_CAST(-CAST({0} AS HUGEINT) AS BIGINT)")
-    add("-", [number], number, "(-{0})")
-    add("/", [number, number], number, "({0} / nullif({1}, 0))")
+        add(operator, [_I, _I], _I, f"TRY_CAST({wide} AS BIGINT)")
+        add(operator, [_F, _F], _F, f"({{0}} {operator} {{1}})")
+    add("-", [_I], _I, "TRY_CAST(-CAST({0} AS HUGEINT) AS BIGINT)")
+    add("-", [_F], _F, "(-{0})")
+    add("/", [_F, _F], _F, "({0} / nullif({1}, 0))")
     for names, operator in (("// divide", "//"), ("% mod", "%")):
-        add(names, [whole, whole], whole, f"TRY_CAST((CAST({{0}} AS HUGEINT) {operator} nullif({{1}}, 0)) AS BIGINT)")
-    add("abs", [whole], whole, "TRY_CAST(abs(CAST({0} AS HUGEINT)) AS BIGINT)")
-    add("abs trunc floor ceil round", [number], number)
-    add("ceiling", [number], number, _call("ceil"))
-    add("sign", [number], whole, "CAST(sign({0}) AS BIGINT)")
-    add("round", [number, _POSITION], number, "round({0}, CAST({1} AS INTEGER))")
-    add("sqrt", [number], number, "CASE WHEN {0} >= 0 THEN sqrt({0}) END")
+        add(names, [_I, _I], _I, f"TRY_CAST((CAST({{0}} AS HUGEINT) {operator} nullif({{1}}, 0)) AS BIGINT)")
+    add("abs", [_I], _I, "TRY_CAST(abs(CAST({0} AS HUGEINT)) AS BIGINT)")
+    add("abs trunc floor ceil round exp", [_F], _F)
+    add("ceiling", [_F], _F, _call("ceil"))
+    add("sign", [_F], _I, "CAST(sign({0}) AS BIGINT)")
+    add("round", [_F, _POSITION], _F, "round({0}, CAST({1} AS INTEGER))")
+    add("sqrt", [_F], _F, "CASE WHEN {0} >= 0 THEN sqrt({0}) END")
     for names, function in (("ln", "ln"), ("log log10", "log10"), ("log2", "log2")):
-        add(names, [number], number, f"CASE WHEN {{0}} > 0 THEN {function}({{0}}) END")
-    add("exp", [number], number, _call("exp"))
-    add("pow power ^ **", [number, number], number, "nullif(pow({0}, {1}), CAST('nan' AS DOUBLE))")
-    for kind in (whole, day, number, moment):
+        add(names, [_F], _F, f"CASE WHEN {{0}} > 0 THEN {function}({{0}}) END")
+    add("pow power ^ **", [_F, _F], _F, "nullif(pow({0}, {1}), CAST('nan' AS DOUBLE))")
+    for kind in (_I, _D, _F, _M):
         add("greatest least", [kind], kind, repeats=True)
 
-    # Text.
-    add("lower lcase", [text], text, _call("lower"), growth=_growth_of_case)
-    add("upper ucase", [text], text, _call("upper"), growth=_growth_of_case)
-    add("trim ltrim rtrim reverse strip_accents", [text], text)
-    add("trim ltrim rtrim", [text, _WRITTEN], text)
-    add("length len", [text], whole, _call("length"))
-    add("left right", [text, _POSITION], text)
-    add("substring substr", [text, _POSITION], text, _call("substring"))
-    add("substring substr", [text, _POSITION, _POSITION], text, _call("substring"))
-    add("split_part", [text, _WRITTEN, _POSITION], text)
-    add("contains", [text, text], truth)
-    add("starts_with prefix", [text, text], truth, _call("prefix"))
-    add("ends_with suffix", [text, text], truth, _call("suffix"))
-    add("strpos instr position", [text, text], whole, _call("strpos"))
-    add("replace", [text, _WRITTEN, _WRITTEN], text, growth=_growth_of_replacement)
-    add("regexp_matches regexp_full_match", [text, _WRITTEN], truth)
-    add("regexp_extract", [text, _WRITTEN], text)
-    add("regexp_extract", [text, _WRITTEN, _POSITION], text)
-    add("regexp_replace", [text, _WRITTEN, _WRITTEN], text, growth=_growth_of_replacement)
-    add("regexp_replace", [text, _WRITTEN, _WRITTEN, _WRITTEN], text, growth=_growth_of_replacement)
+
+def _of_texts(add: Callable[..., None]) -> None:
+    add("lower lcase", [_T], _T, _call("lower"), growth=_growth_of_case)
+    add("upper ucase", [_T], _T, _call("upper"), growth=_growth_of_case)
+    add("trim ltrim rtrim reverse strip_accents", [_T], _T)
+    add("trim ltrim rtrim", [_T, _WRITTEN], _T)
+    add("length len", [_T], _I, _call("length"))
+    add("left right", [_T, _POSITION], _T)
+    add("substring substr", [_T, _POSITION], _T, _call("substring"))
+    add("substring substr", [_T, _POSITION, _POSITION], _T, _call("substring"))
+    add("split_part", [_T, _WRITTEN, _POSITION], _T)
+    add("contains", [_T, _T], _B)
+    add("starts_with prefix", [_T, _T], _B, _call("prefix"))
+    add("ends_with suffix", [_T, _T], _B, _call("suffix"))
+    add("strpos instr position", [_T, _T], _I, _call("strpos"))
+    add("replace", [_T, _WRITTEN, _WRITTEN], _T, growth=_growth_of_replacement)
+    add("regexp_matches regexp_full_match", [_T, _WRITTEN], _B)
+    add("regexp_extract", [_T, _WRITTEN], _T)
+    add("regexp_extract", [_T, _WRITTEN, _POSITION], _T)
+    add("regexp_replace", [_T, _WRITTEN, _WRITTEN], _T, growth=_growth_of_replacement)
+    add("regexp_replace", [_T, _WRITTEN, _WRITTEN, _FLAGS], _T, growth=_growth_of_replacement)
     for operator, words in (("~~", "LIKE"), ("!~~", "NOT LIKE"), ("~~*", "ILIKE"), ("!~~*", "NOT ILIKE")):
-        add(operator, [text, _WRITTEN], truth, _infix(words))
-    add("||", [_ANY, _ANY], text, _infix("||"), growth=_growth_of_sum)
-    add("concat", [_ANY], text, repeats=True, growth=_growth_of_sum)
-    add("concat_ws", [_WRITTEN, _ANY], text, repeats=True, growth=_growth_of_sum)
-
-    # Dates and timestamps: a date is a timestamp at midnight.
-    add("year quarter month week day hour minute second dayofweek dayofmonth dayofyear isodow", [moment], whole)
-    add("weekday weekofyear isoyear", [moment], whole)
-    add("dayname monthname", [moment], text)
-    add("date_part", [_PARTS, moment], whole)
-    add("date_trunc", [_UNITS, moment], moment, "CAST(date_trunc({0}, {1}) AS TIMESTAMP)")
-    add("date_diff datediff", [_UNITS, moment, moment], whole, _call("date_diff"))
-    add("last_day", [moment], day)
-    add("strftime", [moment, _WRITTEN], text, growth=lambda given: 30.0 * len(str(given[1].literal)))
-    add("strptime try_strptime", [text, _WRITTEN], moment, _call("try_strptime"))
-    add("make_date", [whole, whole, whole], day, "TRY_CAST(concat({0}, '-', {1}, '-', {2}) AS DATE)")
-    return known
+        add(operator, [_T, _WRITTEN], _B, _infix(words))
+    add("||", [_ANY, _ANY], _T, _infix("||"), growth=_growth_of_sum)
+    add("concat", [_ANY], _T, repeats=True, growth=_growth_of_sum)
+    add("concat_ws", [_WRITTEN, _ANY], _T, repeats=True, growth=_growth_of_sum)
 
 
-_OPERATIONS = _operations()
+def _of_moments(add: Callable[..., None]) -> None:
+    # A date is a timestamp at midnight.
+    add("year quarter month week day hour minute second dayofweek dayofmonth dayofyear isodow", [_M], _I)
+    add("weekday weekofyear isoyear", [_M], _I)
+    add("dayname monthname", [_M], _T)
+    add("date_part", [_PARTS, _M], _I)
+    add("date_trunc", [_UNITS, _M], _M, f"CASE WHEN {_IN_YEARS.format('{1}')} THEN date_trunc({{0}}, {{1}}) END")
+    add("date_diff datediff", [_UNITS, _M, _M], _I, _call("date_diff"))
+    add("last_day", [_M], _D)
+    add("strftime", [_M, _WRITTEN], _T, growth=lambda given: 30.0 * len(str(given[1].literal)))
+    add("strptime try_strptime", [_T, _WRITTEN], _M, _call("try_strptime"))
+    add("make_date", [_I, _I, _I], _D, "TRY_CAST(concat({0}, '-', {1}, '-', {2}) AS DATE)")
+    for operator in ("+", "-"):
+        few = f"{_IN_YEARS} AND {{1}} BETWEEN -{_MOST_DAYS} AND {_MOST_DAYS}"
+        add(operator, [_D, _I], _D, f"CASE WHEN {few} THEN {{0}} {operator} CAST({{1}} AS INTEGER) END")
+    add("-", [_D, _D], _I, f"CASE WHEN {_IN_YEARS} AND {_IN_YEARS.format('{1}')} THEN {{0}} - {{1}} END")
+
+
+_OPERATIONS = _Operations()
+for _add_all in (_of_numbers, _of_texts, _of_moments):
+    _add_all(_OPERATIONS.add)
 _ORDERS = ("<", ">", "<=", ">=")
 _COMPARISONS = {
     "COMPARE_EQUAL": "=",
@@ -537,10 +543,9 @@ def _parsed(text: Any) -> _Node:
     if len(text) > MOST_CHARACTERS:
         raise Refused(f"it has more than {MOST_CHARACTERS:,} characters")
     with closing(duckdb.connect()) as connection:
-        trees = [
-            json.loads(connection.execute("SELECT json_serialize_sql($text)", {"text": f"SELECT {each}"}).fetchone()[0])
-            for each in (text, "1")
-        ]
+        texts = {"text": f"SELECT {text}", "plain": "SELECT 1"}
+        [trees] = connection.execute("SELECT json_serialize_sql($text), json_serialize_sql($plain)", texts).fetchall()
+        trees = [json.loads(tree) for tree in trees]
     if trees[0]["error"]:
         raise Refused(f"it is not an expression of SQL: {trees[0]['error_message'][:200]}")
     found, plain = ([statement["node"] for statement in tree["statements"]] for tree in trees)
@@ -642,6 +647,6 @@ def _bind(made: Derived, columns: Mapping[str, Column]) -> None:
     with closing(duckdb.connect()) as connection:
         try:
             connection.execute(statement)
-        except duckdb.Error as error:
+        except (duckdb.Error, UnicodeError) as error:
             message = str(error).partition("\n")[0][:200]
             raise InvalidValue(f"where or derive: DuckDB refuses the expression: {message}") from None
