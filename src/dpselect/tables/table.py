@@ -29,7 +29,8 @@ from dpselect.tables.candidates import Groups, Values, found_groups, groups_of_c
 from dpselect.tables.checks import Check, check_column
 from dpselect.tables.domains import Domain
 from dpselect.tables.files import resolved
-from dpselect.tables.kinds import Column, known_column, public_span
+from dpselect.tables.kinds import Column, Style, known_column, public_span
+from dpselect.tables.view import View
 
 if TYPE_CHECKING:
     from dpselect.ledger import Ledger
@@ -112,6 +113,7 @@ class Table:
     _individuals: Individuals
     _neighbours: Neighbours
     _ledger: "Ledger | None"
+    _view: View
 
     def __init__(self) -> None:
         raise InvalidType("a table has no constructor: open one with dpselect.open_table(source)")
@@ -688,7 +690,7 @@ class Table:
         engine.check_source()
         draw = question.draw(price, self._budget)
         # Without a ledger, nobody reads the entry, and the digest of a long list takes time.
-        entry = {} if self._ledger is None else {**question.entry(), **individuals.parameters()}
+        entry = {} if self._ledger is None else {**question.entry(), **individuals.parameters(), **self._view.entry()}
         asked = {**entry, "neighbours": question.neighbours, "estimate": estimate} if entry else {}
         measured = partial(question.accuracy, draw)
         return Release(asked, draw.part, draw.count, price.rho, estimate, draw.delta, measured).draw(
@@ -700,9 +702,7 @@ class Table:
 
     def _grouped(self, groups: Groups, found: Answer | None = None) -> "GroupedTable":
         individuals = replace(self._individuals, groups=groups)
-        table = _made(GroupedTable, self._engine, individuals, self._neighbours, self._ledger)
-        table._found = found
-        return table
+        return _made(GroupedTable, {**vars(self), "_individuals": individuals, "_found": found})
 
 
 class GroupedTable(Table):
@@ -740,12 +740,10 @@ class GroupedTable(Table):
         )
 
 
-def _made(
-    kind: type[_AnyTable], engine: Engine, individuals: Individuals, neighbours: Neighbours, ledger: "Ledger | None"
-) -> _AnyTable:
+def _made(kind: type[_AnyTable], state: Mapping[str, Any]) -> _AnyTable:
     # The class of a table has no constructor that users could call.
     table = kind.__new__(kind)
-    table._engine, table._individuals, table._neighbours, table._ledger = engine, individuals, neighbours, ledger
+    vars(table).update(state)
     return table
 
 
@@ -784,6 +782,13 @@ def open_table(  # noqa: PLR0913 - the public contract
     dataset: str | None = None,
     engine: str = "duckdb",
     keep: bool | None = None,
+    where: str | None = None,
+    derive: Mapping[str, str] | None = None,
+    encoding: str = "utf-8",
+    delimiter: str | None = None,
+    decimal: str = ".",
+    thousands: str | None = None,
+    dates: str | None = None,
 ) -> Table:
     """Open a table of private rows.
 
@@ -817,6 +822,15 @@ def open_table(  # noqa: PLR0913 - the public contract
             from the first question on, None from the second on, and False never. Files that are compressed, too large
             for this or of more than 500 columns are read for every question, and so are other sources, and files that
             have changed. Answers have the same distribution.
+        where: a condition in SQL on the columns of one row, such as "age >= 18 AND origin = 'JFK'". Rows for which it
+            is not true do not count. It is public, and checked before anything is read: functions of one row only.
+        derive: further columns by name, each an expression in SQL on the columns of one row, such as {"route": "origin
+            || '-' || dest"}. A row on which it fails has no value there. docs/tables.md lists what both may use.
+        encoding: of text files: "utf-8", or one with a byte for each character, such as "latin-1" or "cp1252".
+        delimiter: of text files: one of , ; | : ^ ~ and "tab". If omitted, the header says it.
+        decimal: the decimal mark in text files, "." or ",".
+        thousands: what separates thousands in text files, such as "," or "."; if omitted, nothing does.
+        dates: the form of dates and timestamps in text files, such as "%m/%d/%Y"; if omitted, 2026-01-31.
 
     Raises:
         InvalidValue, InvalidType: a parameter is invalid, or the source is not a table.
@@ -831,9 +845,18 @@ def open_table(  # noqa: PLR0913 - the public contract
     'I10'
     """
     unit = PrivacyUnit(person, neighbours)
-    opened = _engine(engine, resolved(source, table, query), keep)
+    style = Style(decimal=decimal, thousands=thousands, dates=dates)
+    view = View(where=where, derive=derive or {}, encoding=encoding, delimiter=delimiter, style=style)
+    opened = _engine(engine, resolved(source, table, query), keep, view)
     column = None if person is None else known_column(opened.columns, person, "person", opened.no_columns)
-    return _made(Table, opened, Individuals(column), unit.neighbours, _ledger(ledger, budget, unit, dataset))
+    state = {
+        "_engine": opened,
+        "_individuals": Individuals(column),
+        "_neighbours": unit.neighbours,
+        "_ledger": _ledger(ledger, budget, unit, dataset),
+        "_view": view,
+    }
+    return _made(Table, state)
 
 
 def _ledger(ledger: Any, budget: Budget | Number | None, unit: PrivacyUnit, dataset: str | None) -> "Ledger | None":
@@ -853,7 +876,7 @@ def _ledger(ledger: Any, budget: Budget | Number | None, unit: PrivacyUnit, data
     return found
 
 
-def _engine(name: str, source: Any, keep: Any) -> Engine:
+def _engine(name: str, source: Any, keep: Any, view: View) -> Engine:
     if keep is not None and not isinstance(keep, bool):
         raise InvalidType(f"keep must be True, False or None, got {type(keep).__name__}")
     if name not in _ENGINES:
@@ -861,7 +884,7 @@ def _engine(name: str, source: Any, keep: Any) -> Engine:
     if name == "spark":
         from dpselect.tables.spark.engine import SparkEngine  # noqa: PLC0415 - needs pyspark, an extra
 
-        return SparkEngine(source)
+        return SparkEngine(source, view)
     from dpselect.tables.duckdb.engine import DuckDBEngine  # noqa: PLC0415 - DuckDB is slow to import
 
-    return DuckDBEngine(source, keep)
+    return DuckDBEngine(source, keep, view)

@@ -136,7 +136,8 @@ def _outside(column: Column, grid: Span) -> tuple[str, str]:
     if not column.is_text:
         return f"{x} < {low}", f"{x} > {high}"
     # As `OnGrid` reads a text that is a number: one with too many digits by its float, and a tiny one as zero.
-    decimal, double = sql.read_as(column, type_), sql.read_as(column, "DOUBLE")
+    number = sql.number_in(sql.text_of(column), column.style)
+    decimal, double = (f"TRY_CAST({number} AS {name})" for name in (type_, "DOUBLE"))
     start = f"CASE WHEN {decimal} IS NOT NULL THEN {decimal}"
     return (
         f"{start} < {low} WHEN {double} >= 1 THEN false WHEN {double} <= -1 THEN true ELSE 0 < {low} END",

@@ -19,8 +19,8 @@ as in questions (`values`): as a number next to a number, as text next to text.
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -28,8 +28,10 @@ import duckdb
 
 from dpselect._messages import question_for
 from dpselect.errors import InvalidType, InvalidValue
+from dpselect.tables.duckdb.source import Cursor, Query, Source, check_names
 from dpselect.tables.duckdb.values import identifier, is_wide, present, read_text, value_of
-from dpselect.tables.kinds import Column, Kind
+from dpselect.tables.kinds import PLAIN, Column, Kind, Style
+from dpselect.tables.view import View
 
 MOST_CHARACTERS = 5_000
 _MOST_GROWTH = 1_000  # how many times longer than the texts of a row a text of an expression can be
@@ -58,7 +60,7 @@ class _Value(NamedTuple):
         column: the column, if it is one without a type, which can be read as any kind.
         literal: what is written, if it is a literal.
         growth: how many times longer than the texts of a row its texts can be.
-        is_untyped: whether it is made of columns without a type.
+        style: how its texts are written, if it is made of columns without a type.
     """
 
     sql: str
@@ -66,7 +68,7 @@ class _Value(NamedTuple):
     column: Column | None = None
     literal: Any = None
     growth: float = 1.0
-    is_untyped: bool = False
+    style: Style | None = None
 
 
 class Refused(InvalidValue):
@@ -81,7 +83,7 @@ _KINDS_OF_COLUMNS = {**{kind: kind for kind in _TYPES}, Kind.DECIMAL: Kind.FLOAT
 
 def _of_column(column: Column) -> _Value:
     if column.untyped:
-        return _Value(value_of(column, Kind.TEXT), Kind.TEXT, column, is_untyped=True)
+        return _Value(value_of(column, Kind.TEXT), Kind.TEXT, column, style=column.style)
     kind = _KINDS_OF_COLUMNS.get(column.kind)
     if kind is None:
         raise Refused(f"the column {column.name!r} has the type {column.type}, which expressions cannot read")
@@ -95,8 +97,8 @@ def _of_column(column: Column) -> _Value:
     return _Value(value, kind)
 
 
-def _of_text(text: str, kind: Kind) -> str:
-    value = read_text(text, kind)
+def _of_text(text: str, kind: Kind, style: Style) -> str:
+    value = read_text(text, kind, style)
     if kind is Kind.FLOAT:
         return f"nullif({value}, CAST('nan' AS DOUBLE))"
     return f"TRY_CAST({value} AS BIGINT)" if kind is Kind.INTEGER else value
@@ -105,7 +107,7 @@ def _of_text(text: str, kind: Kind) -> str:
 def _as(value: _Value, kind: Kind) -> str | None:
     """DuckDB's SQL of a value as another kind, without a loss; None if that means nothing."""
     if value.column is not None:
-        return _of_text(value.sql, kind)
+        return _of_text(value.sql, kind, value.column.style)
     if value.kind is kind:
         return value.sql
     if value.kind is None:
@@ -124,6 +126,10 @@ def _all_as(values: Sequence[_Value], kind: Kind) -> list[str]:
     if len(read) < len(values):
         raise Refused(f"it needs {kind.value}: CAST what is not")
     return read
+
+
+def _style_of(values: Sequence[_Value]) -> Style | None:
+    return next((value.style for value in values if value.style is not None), None)
 
 
 def _as_text(value: _Value) -> str:
@@ -179,8 +185,7 @@ class _Operation:
         operands = [_operand(value, wanted) for value, wanted in zip(given, takes, strict=True)]
         if None in operands:
             return None
-        untyped = any(value.is_untyped for value in given)
-        return _Value(self.sql(*operands), self.returns, growth=self.growth(given), is_untyped=untyped)
+        return _Value(self.sql(*operands), self.returns, growth=self.growth(given), style=_style_of(given))
 
 
 _WRITTEN, _POSITION, _ANY = "text in quotation marks", "a whole number", "anything"
@@ -361,7 +366,7 @@ def _checked(value: _Value) -> _Value:
 
 
 def _truth(sql: str, given: Sequence[_Value]) -> _Value:
-    return _Value(f"({sql})", Kind.BOOLEAN, is_untyped=any(each.is_untyped for each in given))
+    return _Value(f"({sql})", Kind.BOOLEAN, style=_style_of(given))
 
 
 def _compared(given: Sequence[_Value], form: str, is_ordered: bool = False) -> _Value:
@@ -370,8 +375,7 @@ def _compared(given: Sequence[_Value], form: str, is_ordered: bool = False) -> _
 
 def _alternatives(given: Sequence[_Value], form: Callable[[Sequence[str]], str]) -> _Value:
     kind = _common(given)
-    growth, untyped = max(each.growth for each in given), any(each.is_untyped for each in given)
-    return _Value(form(_all_as(given, kind)), kind, growth=growth, is_untyped=untyped)
+    return _Value(form(_all_as(given, kind)), kind, growth=max(each.growth for each in given), style=_style_of(given))
 
 
 def _constant(node: _Node, _: "_Read") -> _Value:
@@ -449,7 +453,7 @@ def _function(node: _Node, read: "_Read") -> _Value:
         moment = read(given[0])
         [sql] = _all_as([moment], Kind.TIMESTAMP)
         moved = f"CASE WHEN {_IN_YEARS.format(sql)} THEN {sql} {name} {interval} END"
-        return _Value(moved, Kind.TIMESTAMP, is_untyped=moment.is_untyped)
+        return _Value(moved, Kind.TIMESTAMP, style=moment.style)
     operands = [read(each) for each in given]
     if name in ("if", "iff") and len(operands) == 3:
         return _chosen(operands[:1], operands[1:])
@@ -466,9 +470,11 @@ def _function(node: _Node, read: "_Read") -> _Value:
 
 
 def _in_words(wanted: Any) -> str:
-    if isinstance(wanted, Kind):
-        return wanted.value
-    return wanted if isinstance(wanted, str) else f"one of {', '.join(sorted(wanted))}"
+    return (
+        f"one of {', '.join(sorted(wanted))}"
+        if isinstance(wanted, frozenset)
+        else str(getattr(wanted, "value", wanted))
+    )
 
 
 def _interval(node: _Node) -> str | None:
@@ -476,10 +482,11 @@ def _interval(node: _Node) -> str | None:
     unit = node.get("function_name", "").removeprefix("to_").removesuffix("s")
     if node["class"] != "FUNCTION" or unit not in _DAYS_OF_UNITS or len(node["arguments"]) != 1:
         return None
+    inner: _Node
     [inner] = (each["expression"] for each in node["arguments"])
     while inner["class"] == "CAST" or inner.get("function_name") == "trunc":
         inner = inner["child"] if inner["class"] == "CAST" else inner["arguments"][0]["expression"]
-    text = inner["literal"].get("text", "") if inner["class"] == "CONSTANT" else ""
+    text = str(inner["literal"].get("text", "")) if inner["class"] == "CONSTANT" else ""
     if not re.fullmatch(r"-?[0-9]{1,7}", text) or abs(int(text)) * _DAYS_OF_UNITS[unit] > _MOST_DAYS:
         raise Refused("an interval must have a whole number of at most ten thousand years: write INTERVAL 3 DAY")
     return f"INTERVAL ({text}) {unit}"
@@ -496,11 +503,15 @@ def _cast(node: _Node, read: "_Read") -> _Value:
         raise Refused(f"a cast to {type_[:40]} is not allowed: use {', '.join(_CASTS)} or DECIMAL(9, 2)")
     if kind is Kind.TEXT:
         return given._replace(sql=_as_text(given), kind=kind, column=None, literal=None)
-    sql = _of_text(given.sql, kind) if given.kind is Kind.TEXT else f"TRY_CAST({given.sql} AS {_TYPES[kind]})"
+    sql = (
+        _of_text(given.sql, kind, given.style or PLAIN)
+        if given.kind is Kind.TEXT
+        else f"TRY_CAST({given.sql} AS {_TYPES[kind]})"
+    )
     if type_ != _TYPES[kind]:
         narrow = f"{type_}({', '.join(digits)})" if digits else type_
         sql = f"CAST(TRY_CAST({sql} AS {narrow}) AS {_TYPES[kind]})"
-    return _Value(sql, kind, is_untyped=given.is_untyped)
+    return _Value(sql, kind, style=given.style)
 
 
 _Read = Callable[[_Node], _Value]
@@ -545,12 +556,13 @@ def _parsed(text: Any) -> _Node:
     with closing(duckdb.connect()) as connection:
         texts = {"text": f"SELECT {text}", "plain": "SELECT 1"}
         [trees] = connection.execute("SELECT json_serialize_sql($text), json_serialize_sql($plain)", texts).fetchall()
-        trees = [json.loads(tree) for tree in trees]
-    if trees[0]["error"]:
-        raise Refused(f"it is not an expression of SQL: {trees[0]['error_message'][:200]}")
-    found, plain = ([statement["node"] for statement in tree["statements"]] for tree in trees)
+    tree, of_plain = map(json.loads, trees)
+    if tree["error"]:
+        raise Refused(f"it is not an expression of SQL: {tree['error_message'][:200]}")
+    found, plain = ([statement["node"] for statement in each["statements"]] for each in (tree, of_plain))
     if len(found) != 1 or found[0].get("type") != "SELECT_NODE" or len(found[0]["select_list"]) != 1:
         raise Refused("it must be one expression")
+    expression: _Node
     [expression] = found[0].pop("select_list")
     plain[0].pop("select_list")
     if found[0] != plain[0] or expression.get("alias"):
@@ -569,15 +581,20 @@ def _names(node: Any) -> set[str]:
 
 @dataclass(frozen=True)
 class Derived:
-    """What `where` and `derive` make of each row: further columns, and whether the row counts.
+    """What expressions make of each row: further columns, and whether the row counts.
 
     Attributes:
+        columns: those of the source.
         selected: DuckDB's SQL of each derived column.
+        kinds: the kind of each derived column.
+        untyped: the derived columns of text that can be read as any kind.
         condition: DuckDB's SQL of the filter; nothing if all rows count.
         reads: the columns of the source that each derived column reads, and those of the filter by the name "".
     """
 
+    columns: Sequence[str]
     selected: Mapping[str, str]
+    kinds: Mapping[str, Kind]
     untyped: frozenset[str]
     condition: str
     reads: Mapping[str, frozenset[str]]
@@ -587,37 +604,66 @@ class Derived:
         read = (self.reads.get(name, frozenset({name})) for name in ("", *names))
         return sorted(frozenset[str]().union(*read) - {""})
 
-    def rows(self, source: str, names: Sequence[str]) -> str:
-        """Return a query of these columns over one that has what they need."""
+    def rows(self, source: str, names: Sequence[str] | None) -> str:
+        """Return a query of these columns, or of all, over one that has what they need."""
         own = {name: f"{sql} AS {identifier(name)}" for name, sql in self.selected.items()}
-        wanted = ", ".join(own.get(name, identifier(name)) for name in names) or "1"
-        return f"SELECT {wanted} FROM ({source})" + (f" WHERE {self.condition}" if self.condition else "")
+        wanted = [*self.columns, *self.selected] if names is None else names
+        selected = ", ".join(own.get(name, identifier(name)) for name in wanted) or "1"
+        return f"SELECT {selected} FROM ({source})" + (f" WHERE {self.condition}" if self.condition else "")
 
 
-def derived(columns: Mapping[str, Column], where: str | None, derive: Mapping[str, str] | None) -> Derived:
-    """Check the expressions on their text, before anything is read."""
+class Mapped(Source):
+    """The rows of another source, with derived columns and a filter."""
+
+    def __init__(self, source: Source, expressions: Derived) -> None:
+        self._source, self._expressions = source, expressions
+        self.files, self.style, self.check, self.left_out = source.files, source.style, source.check, source.left_out  # type: ignore[method-assign]
+        derived = (name for name in expressions.selected if source.needs_arrow & expressions.reads[name])
+        self.needs_arrow = source.needs_arrow.union(derived)
+
+    def is_untyped(self, column: str) -> bool:
+        if column in self._expressions.selected:
+            return column in self._expressions.untyped
+        return self._source.is_untyped(column)
+
+    @contextmanager
+    def rows(self, cursor: Cursor, names: Sequence[str] | None) -> Iterator[Query]:
+        needed = None if names is None else self._expressions.needed(names)
+        with self._source.rows(cursor, needed) as query:
+            yield Query(self._expressions.rows(query.text, names), query.parameters)
+
+    def quick(self, names: Sequence[str]) -> Query | None:
+        query = self._source.quick(self._expressions.needed(names))
+        return None if query is None else Query(self._expressions.rows(query.text, names), query.parameters)
+
+
+def derived(columns: Mapping[str, Column], view: View) -> Derived:
+    """Check the expressions of a view on their text, before anything is read."""
     known: dict[str, _Value | Column] = dict(columns)
     reads: dict[str, frozenset[str]] = {}
-    selected, untyped = {}, set()
-    for name, text in (derive or {}).items():
+    selected: dict[str, str] = {}
+    kinds: dict[str, Kind] = {}
+    untyped: set[str] = set()
+    for name, text in view.derive.items():
+        check_names([name])
         if name.lower() in {each.lower() for each in known}:
             raise InvalidValue(f"derive: the table already has a column {name!r}: choose another name")
         tree, value = _understood(f"derive {name!r}", text, known)
         if value.kind is None:
             raise InvalidValue(f"derive {name!r}: NULL alone has no kind: use an expression of the columns")
         sql = value.sql if value.column is not None else f"TRY(CAST({value.sql} AS {_TYPES[value.kind]}))"
-        selected[name], reads[name] = sql, _reads(tree, columns, reads)
+        selected[name], kinds[name], reads[name] = sql, value.kind, _reads(tree, columns, reads)
         known[name] = value
-        if value.is_untyped and value.kind is Kind.TEXT:
+        if value.style is not None and value.kind is Kind.TEXT:
             untyped.add(name)
     condition = ""
-    if where is not None:
-        tree, value = _understood("where", where, known)
+    if view.where is not None:
+        tree, value = _understood("where", view.where, known)
         if value.kind is not Kind.BOOLEAN and value.column is None:
             raise InvalidValue("where: it must be true or false for each row, as in age >= 18")
         condition = f"coalesce(TRY({_all_as([value], Kind.BOOLEAN)[0]}), false)"
         reads[""] = _reads(tree, columns, reads)
-    made = Derived(selected, frozenset(untyped), condition, reads)
+    made = Derived(tuple(columns), selected, kinds, frozenset(untyped), condition, reads)
     _bind(made, columns)
     return made
 
