@@ -71,8 +71,8 @@ class Notation(Enum):
     )
     MINUS = ("numbers with a typographic minus sign or a dash", "write - (hyphen-minus), as on the keyboard")
     POINT_ZERO = (
-        "whole numbers with a point and zeros, such as 5.0",
-        "write 5; some programs write 5.0 if a column of whole numbers has missing values",
+        "texts with a point and zeros that are listed without, such as 5.0 for 5",
+        "list them as they are written, or list numbers",
     )
     DATE_ORDER = (
         "dates that do not begin with the year, such as 31/12/2024, 31.12.2024 or 31 Dec 2024",

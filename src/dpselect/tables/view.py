@@ -36,7 +36,10 @@ class View:
     style: Style = PLAIN
 
     def __post_init__(self) -> None:
-        if not isinstance(self.derive, Mapping):
+        if self.where is not None and not isinstance(self.where, str):
+            raise InvalidType(f"where must be text, such as 'age >= 18', got {type(self.where).__name__}")
+        names_and_texts = self.derive.items() if isinstance(self.derive, Mapping) else [(None, None)]
+        if not all(isinstance(each, str) for pair in names_and_texts for each in pair):
             raise InvalidType("derive must be a dict of names and expressions, such as {'year': 'year(visited)'}")
         object.__setattr__(self, "encoding", _encoding(self.encoding))
         if self.delimiter is not None:

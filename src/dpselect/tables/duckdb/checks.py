@@ -284,9 +284,8 @@ def _cases_of(reading: Reading) -> list[str]:
     if reading.kind is not None and reading.kind.is_number:
         first = _cases(_MISSING_WORD, unread)
         plain = [f"WHEN {unread} AND bare <> written AND {_matches(_PLAIN)} THEN 'PADDED'"]
-        zero = _cases({"POINT_ZERO": r"[-+]?\d+\.0*"}, unread) if reading.kind is Kind.INTEGER else []
         point = _cases({_POINT: _POINT_PATTERN}, "reason IS NULL")
-        return [*first, *plain, *zero, *_cases(_PATTERNS_OF_NUMBERS, unread), *point]
+        return [*first, *plain, *_cases(_PATTERNS_OF_NUMBERS, unread), *point]
     if reading.kind is not None and reading.kind.is_time:
         return [*_cases(_MISSING_WORD, unread), *_cases(_PATTERNS_OF_DATES)]
     if reading.values is not None and reading.kind is Kind.TEXT:

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import duckdb
 
 from dpselect._messages import question_for
-from dpselect.errors import InvalidType, InvalidValue
+from dpselect.errors import InvalidValue
 from dpselect.tables.duckdb.source import Cursor, Query, Source, check_names
 from dpselect.tables.duckdb.values import identifier, is_wide, present, read_text, value_of
 from dpselect.tables.kinds import PLAIN, Column, Kind, Style
@@ -548,9 +548,7 @@ def _named(name: str, columns: Mapping[str, "_Value | Column"]) -> _Value:
 # All of it.
 
 
-def _parsed(text: Any) -> _Node:
-    if not isinstance(text, str):
-        raise InvalidType(f"it must be text, got {type(text).__name__}")
+def _parsed(text: str) -> _Node:
     if len(text) > MOST_CHARACTERS:
         raise Refused(f"it has more than {MOST_CHARACTERS:,} characters")
     with closing(duckdb.connect()) as connection:
@@ -668,14 +666,13 @@ def derived(columns: Mapping[str, Column], view: View) -> Derived:
     return made
 
 
-def _understood(what: str, text: Any, known: Mapping[str, "_Value | Column"]) -> tuple[_Node, _Value]:
+def _understood(what: str, text: str, known: Mapping[str, "_Value | Column"]) -> tuple[_Node, _Value]:
     try:
         tree = _parsed(text)
         return tree, _value(tree, known)
     except Refused as refused:
-        raise InvalidValue(f"{what}: {refused}") from None
-    except InvalidType as refused:
-        raise InvalidType(f"{what}: {refused}") from None
+        reason = str(refused)
+    raise InvalidValue(f"{what}: {reason}")
 
 
 def _reads(tree: _Node, columns: Mapping[str, Column], reads: Mapping[str, frozenset[str]]) -> frozenset[str]:
@@ -690,9 +687,10 @@ def _bind(made: Derived, columns: Mapping[str, Column]) -> None:
     types = {name: "VARCHAR" if columns[name].type == "ENUM" else columns[name].type for name in needed}
     nothing = ", ".join(f"CAST(NULL AS {type_}) AS {identifier(name)}" for name, type_ in types.items()) or "1"
     statement = made.rows(f"SELECT {nothing} LIMIT 0", list(made.selected))
-    with closing(duckdb.connect()) as connection:
-        try:
+    try:
+        with closing(duckdb.connect()) as connection:
             connection.execute(statement)
-        except (duckdb.Error, UnicodeError) as error:
-            message = str(error).partition("\n")[0][:200]
-            raise InvalidValue(f"where or derive: DuckDB refuses the expression: {message}") from None
+        return
+    except (duckdb.Error, UnicodeError) as error:
+        reason = str(error).partition("\n")[0][:200]
+    raise InvalidValue(f"where or derive: DuckDB refuses the expression: {reason}")

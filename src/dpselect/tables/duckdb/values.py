@@ -133,13 +133,13 @@ def read_text(text: str, kind: Kind, style: Style = PLAIN) -> str:
     text = number_in(text, style)
     if kind is not Kind.INTEGER:
         return f"TRY_CAST({text} AS {kind.type})"
-    # A number with a point or an exponent may be whole, too: pandas writes 3.0 if a column has missing values. DuckDB
-    # would round others, and would read 0x10.
-    written = f"TRY_CAST({text} AS DECIMAL(38,{TEXT_DIGITS}))"
-    whole = f"TRY_CAST({written} AS HUGEINT)"
+    # A number with a point or an exponent may be whole, too: pandas writes 3.0 if a column has missing values. It is
+    # read as a decimal is. DuckDB would round 12.5.
+    read = f"TRY_CAST({text} AS {Kind.DECIMAL.type})"
+    whole = f"TRY_CAST({read} AS HUGEINT)"
     return (
-        rf"CASE WHEN regexp_full_match({text}, '\s*[-+]?[0-9_]+\s*') THEN TRY_CAST({text} AS HUGEINT)"
-        f" WHEN TRY_CAST({whole} AS DECIMAL(38,{TEXT_DIGITS})) = {written} THEN {whole} END"
+        rf"CASE WHEN regexp_full_match({text}, '\s*[-+]?[0-9_]+(?:\.0*)?\s*') THEN TRY_CAST({text} AS HUGEINT)"
+        f" WHEN TRY_CAST({whole} AS {Kind.DECIMAL.type}) = {read} THEN {whole} END"
     )
 
 
