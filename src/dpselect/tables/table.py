@@ -24,9 +24,9 @@ from dpselect.questions.options import named
 from dpselect.questions.quantiles import Quantile, Quantiles
 from dpselect.questions.question import OfTable, Question
 from dpselect.questions.rows import Engine, Individuals
-from dpselect.release import Answer, Release
+from dpselect.release import About, Answer, Release
 from dpselect.tables.candidates import Groups, Values, found_groups, groups_of_column, groups_of_columns
-from dpselect.tables.checks import Check, check_column
+from dpselect.tables.checks import NOT_CHECKED, Before, Check, Overview, check_column, check_columns
 from dpselect.tables.domains import Domain
 from dpselect.tables.files import resolved
 from dpselect.tables.kinds import Column, Style, known_column, public_span
@@ -114,6 +114,7 @@ class Table:
     _neighbours: Neighbours
     _ledger: "Ledger | None"
     _view: View
+    _check: Before
 
     def __init__(self) -> None:
         raise InvalidType("a table has no constructor: open one with dpselect.open_table(source)")
@@ -663,12 +664,36 @@ class Table:
         >>> print(check.report().splitlines()[-2])
         suspicious in 'diagnosis': texts with spaces before or after, such as ' I10 ': 1. Fix: remove the spaces.
         """
+        self._refuse_ledger()
+        ends = (lower, upper, step, range)
+        return check_column(self._engine, self._individuals, self._column(column), candidates, ends, show_values)
+
+    def overview(self, *, show_values: bool = False) -> Overview:
+        """Return what can be read of each column, exactly. It is private: for the data owner. See `Table.check`.
+
+        Args:
+            show_values: whether to include up to five values of the data for each thing that is wrong.
+
+        Returns:
+            The overview: for each column what its values look like, how many are missing, how many cannot be read like
+            most of the others, and in which notation they may be written.
+
+        >>> import pyarrow
+        >>> import dpselect
+        >>> overview = dpselect.open_table(pyarrow.table({"cost": ["1.5", "2,5", "3.5"]})).overview()
+        >>> overview
+        Overview(columns=1, private)
+        >>> overview.passed
+        False
+        """
+        self._refuse_ledger()
+        return check_columns(self._engine, self._individuals, show_values)
+
+    def _refuse_ledger(self) -> None:
         if self._ledger is not None:
             raise InvalidValue(
                 "a check is not charged, and is for the data owner only: open the table without a ledger"
             )
-        ends = (lower, upper, step, range)
-        return check_column(self._engine, self._individuals, self._column(column), candidates, ends, show_values)
 
     def _column(self, name: str) -> Column:
         return known_column(self._engine.columns, name, "column", self._engine.no_columns)
@@ -683,17 +708,25 @@ class Table:
 
     def _ask(self, kind: type[Question], column: str, price: Price, request_id: str | None, **stated: Any) -> Answer:
         question, engine, individuals = self._record(kind, column, price, stated), self._engine, self._individuals
-        estimate = question.estimate(individuals)
+        estimate, protects = question.estimate(individuals), individuals.one
         if question.is_free or (individuals.groups is not None and not len(individuals.groups)):  # no row is read
             every = individuals.for_each_group(question.free_value if question.is_free else [])
-            return replace(free_answer(every, self._ledger, request_id), estimate=estimate)
+            return replace(free_answer(every, self._ledger, request_id), about=About(estimate, protects))
         engine.check_source()
         draw = question.draw(price, self._budget)
         # Without a ledger, nobody reads the entry, and the digest of a long list takes time.
         entry = {} if self._ledger is None else {**question.entry(), **individuals.parameters(), **self._view.entry()}
         asked = {**entry, "neighbours": question.neighbours, "estimate": estimate} if entry else {}
-        measured = partial(question.accuracy, draw)
-        return Release(asked, draw.part, draw.count, price.rho, estimate, draw.delta, measured).draw(
+        self._check.run(engine, individuals, question)
+        unchecked = [] if self._check.is_on else [NOT_CHECKED]
+        about = About(
+            estimate,
+            protects,
+            self._view.provided(individuals.one),
+            partial(question.accuracy, draw),
+            lambda value: [*question.notes(draw, value), *unchecked],
+        )
+        return Release(asked, draw.part, draw.count, price.rho, about, draw.delta).draw(
             lambda: question.answer(engine, individuals, draw),
             ledger=self._ledger,
             request_id=request_id,
@@ -789,6 +822,8 @@ def open_table(  # noqa: PLR0913 - the public contract
     decimal: str = ".",
     thousands: str | None = None,
     dates: str | None = None,
+    trusted_query: bool = False,
+    check: str = "off",
 ) -> Table:
     """Open a table of private rows.
 
@@ -831,8 +866,13 @@ def open_table(  # noqa: PLR0913 - the public contract
         decimal: the decimal mark in text files, "." or ",".
         thousands: what separates thousands in text files, such as "," or "."; if omitted, nothing does.
         dates: the form of dates and timestamps in text files, such as "%m/%d/%Y"; if omitted, 2026-01-31.
+        check: whether a check of the rows comes before each charge. It prints what would be left out, to standard
+            error, for the data owner only. "warn" goes on; "stop" ends before the charge if nothing would count, or at
+            most half of what is not missing can be read. With "off", answers say that they were not checked. docs/
+            tables.md says what a check reveals, and to whom.
 
     Raises:
+        CheckFailed: by a question, with check="stop"; nothing was charged. For the data owner only.
         InvalidValue, InvalidType: a parameter is invalid, or the source is not a table.
         UnitMismatch: the ledger belongs to another privacy unit or data set.
         LedgerError: the ledger cannot be used; BudgetMismatch if it has a different budget.
@@ -846,7 +886,15 @@ def open_table(  # noqa: PLR0913 - the public contract
     """
     unit = PrivacyUnit(person, neighbours)
     style = Style(decimal=decimal, thousands=thousands, dates=dates)
-    view = View(where=where, derive=derive or {}, encoding=encoding, delimiter=delimiter, style=style)
+    view = View(
+        where=where,
+        derive=derive or {},
+        encoding=encoding,
+        delimiter=delimiter,
+        style=style,
+        trusted_query=trusted_query,
+    )
+    before = Before(check, engine)
     opened = _engine(engine, resolved(source, table, query), keep, view)
     column = None if person is None else known_column(opened.columns, person, "person", opened.no_columns)
     state = {
@@ -855,6 +903,7 @@ def open_table(  # noqa: PLR0913 - the public contract
         "_neighbours": unit.neighbours,
         "_ledger": _ledger(ledger, budget, unit, dataset),
         "_view": view,
+        "_check": before,
     }
     return _made(Table, state)
 

@@ -27,6 +27,7 @@ class View:
         encoding: of text files: UTF-8, or one with a byte for each character.
         delimiter: of text files; None if their header says it.
         style: of text files: how numbers and dates are written.
+        trusted_query: whether the owner states that each row of a query depends on the rows of one person only.
     """
 
     where: str | None = None
@@ -34,6 +35,7 @@ class View:
     encoding: str = "utf-8"
     delimiter: str | None = None
     style: Style = PLAIN
+    trusted_query: bool = False
 
     def __post_init__(self) -> None:
         if self.where is not None and not isinstance(self.where, str):
@@ -58,6 +60,10 @@ class View:
     def has_expressions(self) -> bool:
         """Whether rows are filtered, or have derived columns."""
         return self.where is not None or bool(self.derive)
+
+    def provided(self, one: str) -> str:
+        """Return on what a guarantee for `one` depends, in words; nothing if all of it was checked."""
+        return f"if each row of the query depends on {one}" if self.trusted_query else ""
 
     def of_text(self) -> dict[str, str]:
         """Return what is stated about text files, by the names of the options."""
