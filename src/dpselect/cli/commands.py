@@ -211,6 +211,9 @@ def _print_message(title: str, style: str, text: str) -> None:
     Console(stderr=True).print(Text.assemble((f"{title}: ", style), printable(text)), soft_wrap=True)
 
 
+# What is before the name of a parameter, or after it at the beginning of a message.
+_AFTER = "".join(f"(?<={words} )|" for words in ("leave", "either", "without", "give", "needs", "one of", "<="))
+_FIRST = r"^(?=\w+(?: (?:must|needs?|is|are|and)\b|:))"
 _RULE = re.compile(r"dpselect\.every\(['\"](\w+)['\"]\)")
 
 
@@ -232,7 +235,7 @@ def in_options(message: str, options: Sequence[Option]) -> str:
     unlike_words = "|".join(name for name in flags if "_" in name) or "(?!)"
     found = re.compile(
         rf"(?<![\w.=-])(?:(?P<stated>{names})=(?P<quote>['\"]?)(?P<value>[^'\", ]*)(?P=quote)|(?P<odd>{unlike_words})\b"
-        rf"|(?:^|(?<=leave )|(?<=either )|(?<=without )|(?<=give )|(?<=needs ))(?P<word>{names})\b(?! of| column| table)(?!=))"
+        rf"|(?:{_AFTER}{_FIRST})(?P<word>{names})\b(?! of| column| table)(?!=))"
     )
 
     def flag(match: "re.Match[str]") -> str:
@@ -240,11 +243,11 @@ def in_options(message: str, options: Sequence[Option]) -> str:
             return f"{flags[match['stated']]} {match['value']}".strip()
         return flags[match["odd"] or match["word"]]
 
-    return re.sub(
-        rf"\bleave out either (--[\w-]+) or ({names})\b",
-        lambda m: f"leave out either {m[1]} or {flags[m[2]]}",
-        found.sub(flag, message),
-    )
+    message, before = found.sub(flag, message), ""
+    while message != before:  # the next of several: --epsilon, rho and error
+        before = message
+        message = re.sub(rf"(--[\w-]+(?:,| and| or) )({names})\b", lambda two: two[1] + flags[two[2]], message)
+    return message
 
 
 def exit_code(error: DPSelectError) -> int:

@@ -252,9 +252,11 @@ class Mode(OfTable):
             return []
         needed = self.people_needed(draw.mechanism)
         few = (
-            "" if needed is None else f", which is likely if the most common one has fewer than {needed:,} {self.noun}"
+            ""
+            if needed is None
+            else f": in more than 5 of 100 cases if fewer than {needed:,} {self.noun} have the best"
         )
-        return [f"candidates that follow a rule include values that nobody has: the answer may be one{few}"]
+        return [f"the candidates follow a rule, so the answer may be a value that nobody has{few}"]
 
     def entry(self) -> dict[str, Any]:
         return {"question": self.name, "column": self.column.name, **self.among.entry()}

@@ -29,10 +29,7 @@ _PRIVATE = (
 _NOT_A_RELEASE = "Nothing was charged, and nothing was released."
 _HEADING = "For the data owner only"
 # The same words, whatever the rows are.
-NOT_CHECKED = (
-    "not checked: what cannot be read is left out silently, and if that is most of the table, the answer means nothing;"
-    " the data owner can see it with `dpselect check`, or ask with a check"
-)
+NOT_CHECKED = "not checked: what cannot be read is left out silently; the data owner can see it with dpselect check"
 
 
 class Reason(Enum):

@@ -724,7 +724,7 @@ class Table:
             protects,
             self._view.provided(individuals.one),
             partial(question.accuracy, draw),
-            lambda value: [*question.notes(draw, value), *unchecked],
+            partial(_notes, question, draw, unchecked),
         )
         return Release(asked, draw.part, draw.count, price.rho, about, draw.delta).draw(
             lambda: question.answer(engine, individuals, draw),
@@ -778,6 +778,10 @@ def _made(kind: type[_AnyTable], state: Mapping[str, Any]) -> _AnyTable:
     table = kind.__new__(kind)
     vars(table).update(state)
     return table
+
+
+def _notes(question: OfTable, draw: Draw, others: Sequence[str], value: Any) -> list[str]:
+    return [*question.notes(draw, value), *others]
 
 
 def _check_listed_groups(groups: Any, finding: Mapping[str, Any], *, several: bool = False) -> None:
