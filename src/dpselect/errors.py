@@ -1,8 +1,8 @@
 """The errors of dpselect. A message names the parameter, the rule and the remedy; never a score.
 
 The command line exits with a code for each kind of error: 3 for `BudgetExceeded`, 4 for `LedgerError`, 5 for
-`MissingExtra`, 6 for `EngineFailure`, and 2 for bad input, which includes a ledger with a different budget or
-privacy unit, and a request id that was used for something else.
+`MissingExtra`, 6 for `EngineFailure`, 7 for `CheckFailed`, and 2 for bad input, which includes a ledger with a
+different budget or privacy unit, and a request id that was used for something else.
 """
 
 
@@ -43,6 +43,13 @@ class MissingExtra(DPSelectError, ImportError):
 
 class EngineFailure(DPSelectError, RuntimeError):
     """The engine failed while counting. Its own message is withheld because it may quote values of the table."""
+
+
+class CheckFailed(DPSelectError, ValueError):
+    """A check before the charge found that the answer would mean nothing. Nothing was charged, and nothing released.
+
+    Whether it is raised depends on the rows, so only the data owner may see it.
+    """
 
 
 class RunFailed(DPSelectError, RuntimeError):

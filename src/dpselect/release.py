@@ -102,11 +102,13 @@ class Accuracy:
         words: what it means, in sentences.
         condition: for which data it holds, such as "if nobody has more than one value"; empty if for any. A question
             that counts a person for some of their values, chosen at random, says nothing about the others.
-        needed: about how many people or rows a quantile needs to mean something; None for other questions.
+        needed: about how many people or rows an answer needs to mean something: all of those who are counted, or those
+            that `needed_for` names; None if that has no general rule.
         dense: for several quantiles, about how large the error is if values lie densely; otherwise None.
         within_99: in 99% of cases, the error is smaller than this; only in plans.
         all_within_95: in 95% of cases, the errors of all selections of an answer are smaller than this; only in
             plans. It is a union bound: each of k selections exceeds it in at most 5/k % of cases.
+        needed_for: who needs them, if it is not the whole table: the value that most people have.
 
     >>> import pyarrow
     >>> import dpselect
@@ -126,6 +128,7 @@ class Accuracy:
     needed: int | None = None
     within_99: float | None = None
     all_within_95: float | None = None
+    needed_for: str = ""
 
     def __str__(self) -> str:
         only = f"{self.condition}: " if self.condition else ""
@@ -135,7 +138,8 @@ class Accuracy:
             return f"{only}{found}"
         average, usual = shown(self.average), shown(self.within_95)
         bounds = f"{only}at most {average} {self.unit} off on average, less than {usual} in 95 of 100 cases"
-        needed = "" if self.needed is None else f"; needs about {self.needed:,} {self.unit}"
+        who = f"{self.needed_for} needs" if self.needed_for else "needs"
+        needed = "" if self.needed is None else f"; {who} about {self.needed:,} {self.unit}"
         if self.dense is None:
             return f"{bounds}{needed}"
         dense = f"about {shown(self.dense)} {self.unit} off at each level if values lie densely"
@@ -149,8 +153,30 @@ class Accuracy:
     def to_dict(self) -> dict[str, Any]:
         """Return the accuracy in the types of JSON, without what only plans state."""
         bounds = {"average": finite(self.average), "within_95": finite(self.within_95)}
-        others = ("unit", "method", "words", "dense", "condition", "needed")
+        others = ("unit", "method", "words", "dense", "condition", "needed", "needed_for")
         return bounds | {name: getattr(self, name) for name in others}
+
+
+@dataclass(frozen=True)
+class About:
+    """What is public about an answer beside its price. It follows from public numbers, and remarks from the answer too.
+
+    Args:
+        estimate: what the value estimates, in words.
+        protects: what the guarantee protects: "one row", or "one patient"; nothing if the caller says it.
+        provided: on what the guarantee depends, in words, if on anything that was not checked.
+        measured: computes how far the answer may be off.
+        remarks: what to know before the answer is used, given its value.
+
+    >>> About("the value that most people have", protects="one patient").protects
+    'one patient'
+    """
+
+    estimate: str = ""
+    protects: str = ""
+    provided: str = ""
+    measured: Callable[[], Accuracy | None] | None = field(default=None, repr=False, compare=False)
+    remarks: Callable[[Any], list[str]] | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, repr=False)
@@ -167,9 +193,7 @@ class Answer:
         receipt: proof of that entry; store it in a different place. None without a ledger.
         charged: what the ledger charged, in the units of its budget; None without a ledger.
         repeated: whether this is the stored answer of an earlier request, for which nothing was charged again.
-        estimate: what the value estimates, in words, for questions about tables: "median over people, each at the
-            median of their own rows".
-        measured: computes `accuracy`, for questions about tables. It holds public parameters only.
+        about: what is public about it, for questions about tables: `estimate`, `accuracy`, `protects` and `notes`.
 
     >>> import dpselect
     >>> answer = dpselect.PermuteAndFlip("0.1").release([0, 10**6], labels=["flu", "asthma"])
@@ -188,14 +212,34 @@ ledger_id=None)
     receipt: Receipt | None = None
     charged: Budget | None = None
     repeated: bool = field(default=False, compare=False)
-    estimate: str = ""
-    measured: Callable[[], Accuracy | None] | None = field(default=None, compare=False)
+    about: About = About()
+
+    @property
+    def estimate(self) -> str:
+        """What the value estimates, in words, for questions about tables: "median over rows"."""
+        return self.about.estimate
+
+    @property
+    def protects(self) -> str:
+        """What the guarantee protects: "one row", or "one patient" with a person column; nothing without a table."""
+        return self.about.protects
+
+    @property
+    def promise(self) -> str:
+        """The guarantee in words, with what it protects and on what it depends: "1-DP (pure) for one row"."""
+        whom = f" for {self.about.protects}" if self.about.protects else ""
+        return f"{self.guarantee}{whom}{self.about.provided and f', {self.about.provided}'}"
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """What to know before the answer is used. It follows from public numbers and the answer itself."""
+        return [] if self.about.remarks is None else self.about.remarks(self.value)
 
     @cached_property
     def accuracy(self) -> Accuracy | None:
         """How far the answer may be off, from public numbers alone; None if it is not about a table."""
         try:
-            return None if self.measured is None else self.measured()
+            return None if self.about.measured is None else self.about.measured()
         except OverflowError:  # the bounds of a tiny epsilon are larger than any float
             return None
 
@@ -203,7 +247,7 @@ ledger_id=None)
         estimate = f"estimate={self.estimate!r}, " if self.estimate else ""
         estimate += "" if self.accuracy is None else f"accuracy='{self.accuracy}', "
         epsilon = shortest_text(self.epsilon)
-        parts = f"mechanism={self.mechanism!r}, guarantee='{self.guarantee}', epsilon={epsilon}"
+        parts = f"mechanism={self.mechanism!r}, guarantee='{self.promise}', epsilon={epsilon}"
         return f"Answer(value={self.value!r}, {estimate}{parts}, ledger_id={self.ledger_id})"
 
     def _repr_html_(self) -> str:
@@ -211,8 +255,9 @@ ledger_id=None)
             "estimates": self.estimate,
             "accuracy": "" if self.accuracy is None else str(self.accuracy),
             "mechanism": self.mechanism,
-            "guarantee": str(self.guarantee),
+            "guarantee": self.promise,
             "cost": self.entry or "not recorded: there is no ledger",
+            "notes": "; ".join(self.notes),
         }
         stated = {name: text for name, text in known.items() if text}
         if not isinstance(self.value, (dict, list)) or not self.value:
@@ -249,7 +294,10 @@ ledger_id=None)
                 "epsilon": exact_text(self.guarantee.epsilon),
                 "zcdp": finite(self.guarantee.zcdp),
                 **({"delta": exact_text(self.guarantee.delta)} if self.guarantee.delta else {}),
+                **({"provided": self.about.provided} if self.about.provided else {}),
             },
+            "protects": self.protects,
+            "notes": self.notes,
             "epsilon": exact_text(self.epsilon),
             "ledger_id": self.ledger_id,
             "receipt": None if self.receipt is None else self.receipt.to_dict(),
@@ -309,9 +357,8 @@ class Release:
             number of groups that a person may be in.
         rho: the rho of zCDP that is charged for all draws together, if the question states one. If omitted, it follows
             from the mechanism.
-        estimate: what the answer estimates, in words. A ledger does not record it unless it is part of `what`.
+        about: what is public about the answer. A ledger does not record it unless it is part of `what`.
         delta: the delta of all draws together, if they are (epsilon, delta)-differentially private.
-        measured: computes how far the answer may be off, from public parameters.
 
     >>> from dpselect import PermuteAndFlip
     >>> release = Release("favourite colour", PermuteAndFlip("0.1"), count=3)
@@ -325,9 +372,8 @@ class Release:
     mechanism: Priced
     count: int = 1
     rho: Fraction | None = None
-    estimate: str = ""
+    about: About = About()
     delta: Fraction = Fraction(0)
-    measured: Callable[[], Accuracy | None] | None = field(default=None, repr=False, compare=False)
 
     @property
     def charge(self) -> Charge:
@@ -412,7 +458,7 @@ class Release:
     def _answer(self, value: Any) -> Answer:
         mechanism = self.mechanism
         epsilon, drawn = mechanism.epsilon * self.count, drawn_by(mechanism.name)
-        return Answer(value, drawn, self.guarantee, epsilon, estimate=self.estimate, measured=self.measured)
+        return Answer(value, drawn, self.guarantee, epsilon, about=self.about)
 
 
 def scores_digest(scores: Vector) -> str:

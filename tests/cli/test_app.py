@@ -88,8 +88,8 @@ def test_a_process_answers_and_fails_with_its_exit_code(tmp_path: Path) -> None:
     file = tmp_path / "scores.csv"
     file.write_text(f"a,0\nb,{PRIVATE}\n")
     result = process("select", str(file), "--epsilon", "1")
-    assert (result.returncode, result.stderr) == (0, b"")
-    assert result.stdout.splitlines()[0] == b"b"
+    assert (result.returncode, result.stdout) == (0, b"b\n")
+    assert result.stderr.startswith(b"chosen by permute-and-flip")
     file.write_text(f"a,0\nb,{PRIVATE}x\n")
     result = process("select", str(file), "--epsilon", "1")
     assert (result.returncode, result.stdout) == (2, b"")
@@ -136,7 +136,7 @@ RANGE = "--lower 0 --upper 10 --epsilon 1"
         ("demo --save visits.parquet", ["Generating the table"], "200,000 visits written"),
         ("compare scores.csv --epsilon 0.1:1 --points 40", ["Comparing", "98%"], "permute-"),  # 39 of 40 epsilons
         ("audit --epsilon 1 --mechanism exponential --runs 100 --rows --json", ["Auditing"], '"violates": false'),
-        (f"median flights.csv --column delay {RANGE}", ["is left out. To see it: dpselect check"], "4"),
+        (f"median flights.csv --column delay {RANGE}", ["median over rows"], "4"),
         pytest.param(
             "paper --out report --points 3",
             ["Linear programs", "Figures", "Claims", "43%"],
@@ -166,5 +166,6 @@ def test_a_terminal_gets_progress_and_hints_on_standard_error_and_a_pipe_none(
         assert Path("report", "report.html").is_file()
         return
     piped = process(*command.split())
-    assert (piped.returncode, piped.stderr) == (0, b"")
+    assert piped.returncode == 0
+    assert b"error" not in piped.stderr
     assert answer in piped.stdout.decode()

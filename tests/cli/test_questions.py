@@ -3,7 +3,6 @@
 What the commands print is in `tests/behaviour/transcripts`, and what they refuse in `test_refusals`.
 """
 
-import re
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -56,6 +55,13 @@ OF_TABLE = {
     "ledger": "x.ledger",
     "budget": "zcdp:1",
     "dataset": "visits 2024",
+    "where": "cost > 1",
+    "encoding": "latin-1",
+    "delimiter": ";",
+    "decimal": ",",
+    "thousands": ".",
+    "dates": "%d.%m.%Y",
+    "check": "warn",
 }
 
 
@@ -141,9 +147,10 @@ def test_every_option_of_the_table_reaches_it(run: Run, file: Path, monkeypatch:
 
     monkeypatch.setattr(tables, "open_table", opened)
     given = [word for name, text in OF_TABLE.items() for word in (f"--{name}", text)]
+    given += ["--derive", "x=cost + 1", "--trusted-query"]
     result = run("median", file, "--column", "cost", "--epsilon", "1", *given)
     assert result.err == "error: reached\n"
-    assert taken == {**OF_TABLE, "source": str(file), "keep": None}
+    assert taken == {**OF_TABLE, "derive": {"x": "cost + 1"}, "trusted_query": True, "source": str(file), "keep": True}
 
 
 def test_groups_are_combined(run: Run, taken: dict[str, Any]) -> None:
@@ -253,8 +260,8 @@ def test_a_ledger_is_bound_to_its_unit_and_name(run: Run, file: Path) -> None:
     bound = ["--person", "who", "--dataset", "visits 2024"]
     assert run(*asked, *bound, "--budget", "1").code == 0
     for other, told in (
-        (bound[2:], "has the privacy unit one person (person='who', neighbours='add-remove')"),
-        ([*bound, "--neighbours", "replace"], "but this is one person (person='who', neighbours='replace')"),
+        (bound[2:], "has the privacy unit one person (--person who, --neighbours add-remove)"),
+        ([*bound, "--neighbours", "replace"], "but this is one person (--person who, --neighbours replace)"),
         (bound[:2], "belongs to the data set 'visits 2024', but no name was given"),
         ([*bound[:2], "--dataset", "x"], "the name given is 'x'"),
     ):
@@ -299,4 +306,4 @@ def test_help_has_examples_that_run(run: Run, entry: Named, tmp_path: Path, monk
         for example in examples:
             assert f"Example: dpselect {example}" in text
             result = run(*example.split())
-            assert (result.code, re.sub("warning: .*\n", "", result.err)) == (0, "")
+            assert (result.code, "error" in result.err) == (0, False)

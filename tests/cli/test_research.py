@@ -52,7 +52,7 @@ def test_what_is_missing_or_wrong_is_named(
         message = f"{VARIABLE}: '/no/such/folder' is not a folder"
     elif case == "out":
         (tmp_path / "report").write_text("")
-        message = "out: the folder"
+        message = "--out: the folder"
     else:
         monkeypatch.setitem(sys.modules, "matplotlib", None)
         message, code = f"the figures need matplotlib: {install_command('matplotlib')}", 5

@@ -62,7 +62,7 @@ def test_a_request_is_repeated_on_the_same_scores_only(run: Run, file: Path, tmp
     assert json.loads(first.out)["receipt"]["id"] == 1
     repeated = {**json.loads(first.out), "repeated": True}
     assert all(json.loads(run(*ask, "--dataset", "survey").out) == repeated for _ in range(5))
-    assert run(*ask[:-1], "--dataset", "survey").out.endswith("; ledger entry 1 (repeated, nothing charged)\n")
+    assert run(*ask[:-1], "--dataset", "survey").err.endswith("; ledger entry 1 (repeated, nothing charged)\n")
     file.write_text("\n".join(["1"] * 49 + ["2"]))
     for options, told in ((("--dataset", "survey"), "on other data"), ((), "belongs to the data set 'survey'")):
         refused = run(*ask, *options)
@@ -93,8 +93,8 @@ def counts(file: Path) -> Path:
 
 def lines(run: Run, *arguments: object) -> list[str]:
     result = run("select", *arguments)
-    assert (result.code, result.err) == (0, "")
-    return result.out.splitlines()
+    assert result.code == 0
+    return [*result.out.splitlines(), *result.err.splitlines()]
 
 
 def test_labels_that_occur_twice_have_positions(run: Run, file: Path) -> None:

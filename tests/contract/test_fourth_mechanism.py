@@ -46,7 +46,7 @@ def run(monkeypatch, capsys):
         monkeypatch.setenv("COLUMNS", "120")
         with pytest.raises(SystemExit) as exit_info:
             main()
-        return exit_info.value.code, capsys.readouterr().out
+        return exit_info.value.code, "".join(capsys.readouterr())
 
     return run_with
 

@@ -167,8 +167,8 @@ def test_it_is_planned() -> None:
 
 def test_it_is_a_command(run: Run, file: Path) -> None:
     code, out, err = run("least", file, "--column", "x", "--among", "a,b,c", "--person", "who", "--epsilon", "1")
-    assert (code, err) == (0, "")
-    assert out.splitlines()[:2] == ["b", "the value that fewest people have"]
+    assert (code, out) == (0, "b\n")
+    assert err.startswith("the value that fewest people have\n")
     options = ("--group-by", "g", "--groups", "p,q", "--json")
     _, out, _ = run("least", file, "--column", "x", "--among", "a,b,c", "--person", "who", "--rho", "0.5", *options)
     assert [own["value"] for own in json.loads(out)["value"]] == ["b", "b"]
@@ -177,7 +177,7 @@ def test_it_is_a_command(run: Run, file: Path) -> None:
     assert code == 0
     assert "The least common of 3 candidates" in out
     code, out, _ = run("check", file, "--column", "x", "--among", "a,b", "--person", "who")
-    assert code == 1
+    assert code == 0
     assert "300" in out, "the rows with c are left out"
 
 

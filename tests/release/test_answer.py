@@ -44,7 +44,18 @@ def test_every_answer_prints_in_one_line_and_goes_through_json(kind):
         assert len(repr(answer).splitlines()) == 1
         dumped = json.loads(json.dumps(answer.to_dict()))
         assert dumped == answer.to_dict()
-        public = {"estimate", "mechanism", "guarantee", "epsilon", "ledger_id", "receipt", "charged", "repeated"}
+        public = {
+            "protects",
+            "notes",
+            "estimate",
+            "mechanism",
+            "guarantee",
+            "epsilon",
+            "ledger_id",
+            "receipt",
+            "charged",
+            "repeated",
+        }
         assert set(dumped) == {"value", "accuracy", *public}
         assert Fraction(dumped["epsilon"]) == answer.epsilon
         assert dumped["ledger_id"] is dumped["receipt"] is None
@@ -64,7 +75,7 @@ def test_an_answer_shows_what_is_public_and_the_choice():
         "Answer(value='a', estimate='the value that most rows have',"
         " accuracy='at most 1.84 rows off on average, less than 36.89 in 95 of 100 cases',"
         " mechanism='permute-and-flip',"
-        " guarantee='0.1-DP (pure), 0.00476098-zCDP',"
+        " guarantee='0.1-DP (pure), 0.00476098-zCDP for one row',"
         " epsilon='0.1', ledger_id=None)"
     )
     assert "731" not in repr(table) + repr(table.group_by("x", groups=["a"])) + repr(vars(answer))

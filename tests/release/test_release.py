@@ -102,7 +102,7 @@ def test_a_release_is_inert_and_shows_what_is_public():
     release = Release("favourite", PermuteAndFlip("0.1"))
     assert repr(release) == (
         "Release(what='favourite', mechanism=PermuteAndFlip(epsilon='0.1', sensitivity=1, monotonic=False), count=1,"
-        " rho=None, estimate='', delta=Fraction(0, 1))"
+        " rho=None, about=About(estimate='', protects='', provided=''), delta=Fraction(0, 1))"
     )
     with pytest.raises(dataclasses.FrozenInstanceError):
         release.count = 2

@@ -186,7 +186,7 @@ def test_a_retry_in_another_process(path, tmp_path):
     csv_file(changed("unread"), tmp_path)
     refused = subprocess.run(command, capture_output=True, check=False, text=True)
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "request_id was used before on other data" in refused.stderr
+    assert "--request-id was used before on other data" in refused.stderr
     assert Ledger(path).spent == Fraction(1, 1000)
 
 

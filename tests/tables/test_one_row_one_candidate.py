@@ -166,11 +166,13 @@ def read_as(row, asked, name):
     kind = getattr(asked.candidates, "kind", None)  # of a rule
     if kind is Kind.FLOAT or asked.name == "floats":
         return Fraction(float(row))
-    if kind is Kind.INTEGER or asked.name.startswith("whole"):
-        return row if row.denominator == 1 and abs(row) < 2**127 else None
     digits = 10**18  # so many digits of a text are kept
     rounded = Fraction(math.floor(abs(row) * digits + Fraction(1, 2)), digits) * (1 if row > 0 else -1)
-    return rounded if abs(rounded) < 10**20 else None
+    rounded = rounded if abs(rounded) < 10**20 else None
+    if kind is Kind.INTEGER or asked.name.startswith("whole"):
+        whole = row if row.denominator == 1 and abs(row) < 2**127 else rounded
+        return whole if whole is not None and whole.denominator == 1 else None
+    return rounded
 
 
 def expected(asked, name):

@@ -63,7 +63,7 @@ def unchecked(table, values, most=1):
     column = table.columns["g"]
     listed = public_values(values, column)
     groups = Groups((column,), (listed.kind,), listed.items, most)
-    return _made(GroupedTable, table._engine, replace(table._individuals, groups=groups), table._neighbours, None)
+    return _made(GroupedTable, {**vars(table), "_individuals": replace(table._individuals, groups=groups)})
 
 
 def numbers_of_groups(grouped, column, values):

@@ -137,7 +137,8 @@ def describe(
 
     Exit codes: 0 success, 1 a failed check, 2 bad input,
     3 not enough budget left, 4 the ledger is corrupt or cannot be used,
-    5 an optional part is not installed, 6 the table could not be counted.
+    5 an optional part is not installed, 6 the table could not be counted,
+    7 the check before the charge stopped the question.
     """
 
 

@@ -1,11 +1,13 @@
 """What all commands share: how one is made of its options, what it prints, and how it ends with an error.
 
-Results and tables go to standard output, and errors to standard error. An error of the library ends a command with one
-line and the exit code of its kind.
+Results and tables go to standard output. Standard error gets errors, and what is said about an answer. An error of the
+library ends a command with one line and the exit code of its kind. The library's messages name parameters of Python;
+here they name the options that state them.
 """
 
 import inspect
 import os
+import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,6 +25,7 @@ from dpselect._messages import printable
 from dpselect.errors import (
     BudgetExceeded,
     BudgetMismatch,
+    CheckFailed,
     DoubtfulValue,
     DPSelectError,
     EngineFailure,
@@ -49,7 +52,7 @@ def command(*options: Option, text: Sequence[str] | None = None) -> Callable[[Ca
 
     def made(run: Callable[[Given], None]) -> Any:
         def called(**given: Any) -> None:
-            with clean_errors():
+            with clean_errors(options):
                 run(given)
 
         parameters = [_parameter(option) for option in options]
@@ -133,7 +136,7 @@ def claimed(given: Given) -> Claim:
 
 # What a command prints, and how it fails.
 
-BAD_INPUT, BUDGET_EXCEEDED, LEDGER_UNUSABLE, EXTRA_MISSING, ENGINE_FAILED = 2, 3, 4, 5, 6
+BAD_INPUT, BUDGET_EXCEEDED, LEDGER_UNUSABLE, EXTRA_MISSING, ENGINE_FAILED, CHECK_FAILED = 2, 3, 4, 5, 6, 7
 # The exit code of an error is that of its nearest base class listed here.
 EXIT_CODES: dict[type, int] = {
     DPSelectError: BAD_INPUT,
@@ -144,6 +147,7 @@ EXIT_CODES: dict[type, int] = {
     RequestConflict: BAD_INPUT,
     MissingExtra: EXTRA_MISSING,
     EngineFailure: ENGINE_FAILED,
+    CheckFailed: CHECK_FAILED,
 }
 _WIDE = 1000
 
@@ -153,11 +157,9 @@ def print_line(text: str, style: str = "") -> None:
     Console().print(Text(printable(text), style), soft_wrap=True)
 
 
-def print_hint(text: str) -> None:
-    """Print a line for the person at the terminal, on standard error; nothing if nobody is there."""
-    console = Console(stderr=True)
-    if console.is_terminal:
-        console.print(Text(printable(text), "dim"), soft_wrap=True)
+def print_comment(text: str) -> None:
+    """Print a line about an answer, on standard error: standard output carries the answer and nothing else."""
+    Console(stderr=True).print(Text(printable(text), "dim"), soft_wrap=True)
 
 
 def print_paragraph(title: str, text: str) -> None:
@@ -178,30 +180,74 @@ def has_several(value: Any) -> bool:
 
 
 def print_terms(answer: Answer, claim: str = "") -> None:
-    """Print what drew an answer, what it guarantees, and which entry of a ledger paid for it."""
+    """Print what drew an answer, what it guarantees, which entry of a ledger paid for it, and what else to know."""
     if not answer.epsilon:
-        print_line("these are all candidates: nothing was drawn, and nothing is charged", "dim")
+        print_comment("these are all candidates: nothing was drawn, and nothing is charged")
         return
     entry = f"; {answer.entry}" if answer.entry else ""
-    print_line(f"chosen by {answer.mechanism}{claim}; guarantee: {answer.guarantee}{entry}", "dim")
+    print_comment(f"chosen by {answer.mechanism}{claim}; guarantee: {answer.promise}{entry}")
+    for note in answer.notes:
+        print_comment(f"note: {note}")
 
 
 @contextmanager
-def clean_errors() -> Iterator[None]:
+def clean_errors(options: Sequence[Option] = ()) -> Iterator[None]:
     """Turn an error or a warning of the library into one line on standard error, and an error into an exit code."""
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        _print_message("warning", "bold yellow", in_options(str(message), options))
+
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", DoubtfulValue)
-            warnings.showwarning = _print_warning
+            warnings.showwarning = show
             yield
     except DPSelectError as error:
-        message = Text.assemble(("error: ", "bold red"), printable(str(error)))
-        Console(stderr=True).print(message, soft_wrap=True)
+        _print_message("error", "bold red", in_options(str(error), options))
         raise typer.Exit(exit_code(error)) from None
 
 
-def _print_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    Console(stderr=True).print(Text.assemble(("warning: ", "bold yellow"), printable(str(message))), soft_wrap=True)
+def _print_message(title: str, style: str, text: str) -> None:
+    Console(stderr=True).print(Text.assemble((f"{title}: ", style), printable(text)), soft_wrap=True)
+
+
+# What is before the name of a parameter, or after it at the beginning of a message.
+_AFTER = "".join(f"(?<={words} )|" for words in ("leave", "either", "without", "give", "needs", "one of", "<="))
+_FIRST = r"^(?=\w+(?: (?:must|needs?|is|are|and)\b|:))"
+_RULE = re.compile(r"dpselect\.every\(['\"](\w+)['\"]\)")
+
+
+def in_options(message: str, options: Sequence[Option]) -> str:
+    """Return a message in which parameters have the names of their options.
+
+    >>> options = [MAX_VALUES, Option(("--engine",), "E", "")]
+    >>> in_options("max_values must be >= 1: leave it out, or give engine='duckdb'", options)
+    '--max-values must be >= 1: leave it out, or give --engine duckdb'
+    """
+    # The first option of several that state the same is the usual one.
+    stating = [option for option in reversed(options) if option.flags[0].startswith("-")]
+    flags = {option.name or option.key: option.flags[0] for option in stating}
+    if not flags:
+        return message
+    message = _RULE.sub(r"--every \1", message)
+    # A name that is an English word is a parameter only in the places where messages name parameters.
+    names = "|".join(sorted(flags, key=len, reverse=True))
+    unlike_words = "|".join(name for name in flags if "_" in name) or "(?!)"
+    found = re.compile(
+        rf"(?<![\w.=-])(?:(?P<stated>{names})=(?P<quote>['\"]?)(?P<value>[^'\", ]*)(?P=quote)|(?P<odd>{unlike_words})\b"
+        rf"|(?:{_AFTER}{_FIRST})(?P<word>{names})\b(?! of| column| table)(?!=))"
+    )
+
+    def flag(match: "re.Match[str]") -> str:
+        if match["stated"]:
+            return f"{flags[match['stated']]} {match['value']}".strip()
+        return flags[match["odd"] or match["word"]]
+
+    message, before = found.sub(flag, message), ""
+    while message != before:  # the next of several: --epsilon, rho and error
+        before = message
+        message = re.sub(rf"(--[\w-]+(?:,| and| or) )({names})\b", lambda two: two[1] + flags[two[2]], message)
+    return message
 
 
 def exit_code(error: DPSelectError) -> int:

@@ -9,6 +9,7 @@ import csv
 import inspect
 import json
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -29,9 +30,8 @@ from dpselect.cli.commands import (
     busy,
     check_ledger_options,
     command,
-    has_several,
+    print_comment,
     print_figures,
-    print_hint,
     print_line,
     print_paragraph,
     print_terms,
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from dpselect.questions.plan import Plan
     from dpselect.release import Answer
     from dpselect.tables import Table
+    from dpselect.tables.checks import Check, Overview
     from dpselect.tables.domains import Domain
     from dpselect.tables.kinds import Column
 
@@ -61,6 +62,29 @@ _DATABASE = (
     Option(("--table",), "T", "For a database: the table, such as visits or clinic.visits."),
     Option(("--query",), "SQL", "For a database: a SELECT statement instead of a table."),
 )
+_VIEW = (
+    Option(("--where",), "SQL", "Count only rows for which this holds, such as \"age >= 18 AND sex = 'f'\"."),
+    Option(
+        ("--derive",),
+        "NAME=SQL",
+        'A further column, from each row alone, such as "year=year(visited)". Repeat it for more.',
+        is_repeated=True,
+    ),
+    Option(("--encoding",), "E", "Of text files: utf-8, latin-1, cp1252, ...", default="utf-8"),
+    Option(("--delimiter",), "D", "Of text files: one of , ; | : ^ ~ or tab. Default: the header says it."),
+    Option(("--decimal",), "M", "The decimal mark of text files: . or ,", default="."),
+    Option(("--thousands",), "M", "What separates thousands in text files, such as , or . Default: nothing."),
+    Option(("--dates",), "FORM", "How text files write dates, such as %d.%m.%Y. Default: 2026-01-31."),
+    Option(
+        ("--trusted-query",), "", "You state that each row of --query depends on the rows of one person. Not checked."
+    ),
+)
+_CHECK_FIRST = Option(
+    ("--check",),
+    "off|warn|stop",
+    "Check the rows before the charge, for the data owner, on standard error. stop: end before the charge if the answer"
+    " would mean nothing. Default: stop if standard error is a terminal, otherwise off.",
+)
 _GROUP_BY = Option(
     ("--group-by",), "G", "One answer for each group of this column. Repeat it to combine columns.", is_repeated=True
 )
@@ -72,6 +96,7 @@ _GROUPS = Option(
     is_repeated=True,
 )
 _ENGINE = Option(("--engine",), "duckdb|spark", "Where to count: on this machine or in Spark.", default="duckdb")
+_SPARK, _OFF = "spark", "off"
 _PLOT = (
     Option(("--plot",), "FILE", "Also draw the private distribution function: FILE.png, .svg or .pdf."),
     Option(("--people",), "N", "For --plot, the public number of people; draws the accuracy of each level."),
@@ -165,7 +190,13 @@ def public_list(text: str, column: "Column", flag: str, table: str) -> list[Any]
         )
     if not texts:
         raise InvalidValue(f"{flag} must name at least one value: give A,B,C or a file with one value per line")
+    if column.untyped and all(_WHOLE_NUMBER.fullmatch(item) for item in texts):
+        # A list of whole numbers means numbers: 3.0 and 03 in the file are 3. Codes such as 007 stay text.
+        return list(map(int, texts))
     return [column.kind.from_text(item, flag) for item in texts]
+
+
+_WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
 def _items(text: str, flag: str) -> list[str]:
@@ -247,7 +278,7 @@ def asking(entry: Named) -> Any:
     own = [option for option in entry.asking if not option.is_shared]
     shared = [option for option in entry.asking if option.is_shared]
     plot = _PLOT if entry.record.has_plot else ()
-    table = (*_DATABASE, _PERSON, _GROUP_BY, _GROUPS, *shared, *LEDGER, _ENGINE, JSON)
+    table = (*_DATABASE, *_VIEW, _PERSON, _GROUP_BY, _GROUPS, *shared, *LEDGER, _CHECK_FIRST, _ENGINE, JSON)
     made = command(_FILE, _COLUMN, *own, *plot, *PRICE, *table, text=entry.paragraphs(ASKING))
     return made(lambda given: _ask(entry, own, given))
 
@@ -264,9 +295,6 @@ def _ask(entry: Named, own: Sequence[Option], given: Given) -> None:
     )
     answer = grouped.ask(entry.name, column, **price, request_id=given["request_id"], **stated)
     _print_answer(answer, kind.beside(stated), given)
-    if kind.is_of_numbers and table.columns[column].untyped:  # public: it depends on the schema, not on a row
-        seen = f"dpselect check {given['file']} --column {column}"
-        print_hint(f"Text that is not a number or date, such as 2,5 or 31.12.2026, is left out. To see it: {seen}")
     if kind.has_plot and given["plot"] is not None:
         _draw(answer, stated, table, people, given)
 
@@ -276,10 +304,38 @@ def _opened(given: Given) -> "Table":
 
     paid = {name: given[name] for name in ("ledger", "budget", "dataset")}
     check_ledger_options(paid["ledger"], budget=paid["budget"], dataset=paid["dataset"], request_id=given["request_id"])
-    who = {name: given[name] for name in ("person", "neighbours", "table", "query", "engine")}
-    # Finding the groups is a second question.
-    keep = True if any(text.startswith(_FOUND) for text in given["groups"] or []) else None
-    return open_table(given["file"], **who, **paid, keep=keep)
+    who = {name: given[name] for name in ("neighbours", "engine")}
+    check = given["check"]
+    if check is None:  # the person at a terminal has the file, and is its owner
+        check = "stop" if sys.stderr.isatty() and given["engine"] != _SPARK else _OFF
+    # Finding the groups is a second question, and a check reads the rows, too.
+    keep = True if check != _OFF or any(text.startswith(_FOUND) for text in given["groups"] or []) else None
+    return open_table(given["file"], **_read_how(given), **who, **paid, check=check, keep=keep)
+
+
+def _read_how(given: Given) -> dict[str, Any]:
+    # What `open_table` takes of a source and how it is read.
+    plain = (
+        "table",
+        "query",
+        "trusted_query",
+        "person",
+        "where",
+        "encoding",
+        "delimiter",
+        "decimal",
+        "thousands",
+        "dates",
+    )
+    derive: dict[str, str] = {}
+    for text in given["derive"] or []:
+        name, equals, expression = text.partition("=")
+        if not (name.strip() and equals and expression.strip()):
+            raise InvalidValue(f"--derive must be NAME=EXPRESSION, such as year=year(visited), got {text[:40]!r}")
+        if name.strip() in derive:
+            raise InvalidValue(f"--derive names {name.strip()[:40]!r} twice: give each column another name")
+        derive[name.strip()] = expression
+    return {"derive": derive, **{name: given[name] for name in plain}}
 
 
 _FOUND = "found:"
@@ -336,7 +392,7 @@ def _found_groups(table: "Table", column: str, most: int, price: Mapping[str, st
     found = grouped.found
     paid = "" if found is None else "; ".join(filter(None, (str(found.guarantee), found.entry)))
     # The answer itself goes to standard output.
-    typer.echo(f"{len(grouped.groups):,} groups found: {paid}", err=True)
+    print_comment(f"{len(grouped.groups):,} groups found: {paid}")
     return grouped
 
 
@@ -344,17 +400,18 @@ def _print_answer(answer: "Answer", beside: Mapping[str, Any], given: Given) -> 
     if given["json"]:
         typer.echo(json.dumps({**beside, **answer.to_dict()}))
         return
-    for line in _lines(answer.value, beside.get("levels")):
-        print_line(line, "bold green")
-    if has_several(answer.value) and answer.epsilon and beside.get("ordered") is False:
-        order = "the rule" if given.get("every") else "--candidates"
-        print_line(f"in the order of {order}, which says nothing about the counts", "dim")
-    if has_several(answer.value) and beside.get("ordered"):
-        print_line("the most common first", "dim")
-    print_line(answer.estimate, "dim")
+    if answer.value in (None, []):
+        print_comment(_NOTHING)
+    else:
+        for line in _lines(answer.value, beside.get("levels")):
+            print_line(line, "bold green")
+    print_comment(answer.estimate)
     if answer.accuracy is not None:
-        print_line(str(answer.accuracy), "dim")
+        print_comment(str(answer.accuracy))
     print_terms(answer)
+
+
+_NOTHING = "nothing was common enough"
 
 
 def _lines(value: Any, labels: Sequence[str] | None) -> Iterator[str]:
@@ -376,7 +433,7 @@ def _labelled(value: Any, labels: Sequence[str]) -> list[str]:
 
 def _texts(value: Any) -> list[str]:
     if value is None or value == []:
-        return ["nothing was common enough"]
+        return [_NOTHING]
     return [str(item) for item in value] if isinstance(value, list) else [str(value)]
 
 
@@ -406,8 +463,7 @@ def _draw(answer: "Answer", stated: Mapping[str, Any], table: "Table", people: i
     path = given["plot"]
     with writing(f"--plot {path!r}"):
         plot_quantiles(answer, stated["levels"], path=path, people=people, **asked)
-    if not given["json"]:
-        print_line(f"Plot: {path}", "bold")
+    print_comment(f"Plot: {path}")
 
 
 # Checking.
@@ -429,25 +485,29 @@ def _checked_options() -> list[Option]:
 _CHECK = """
 Print what a question would read and leave out, and why. PRIVATE: for the data owner only.
 
-Run it before the first question. It counts malformed lines, missing and unreadable values, values that are not
-listed or outside the range, and suspicious notations such as decimal commas, and says how to fix them. The
-numbers are exact, so do not publish them, and do not choose candidates or a range by them. Nothing is charged,
-and nothing is released.
+Run it before the first question. Without --column, it looks at the whole table: what the values of each column look
+like, how many are missing, how many cannot be read, and which option reads them. With --column, and the candidates or
+the range of a question, it counts what that question would leave out or move, and looks for near misses. The numbers
+are exact, so do not publish them, and do not choose candidates or a range by them. Nothing is charged, and nothing is
+released.
 
-Exit code 0: every row counts as it is. Exit code 1: rows are left out or moved, or something is suspicious.
+Exit code 0: what is not missing can be read. Exit code 1: something cannot be read, or is suspicious.
+
+Example: dpselect check visits.csv
 
 Example: dpselect check visits.csv --column cost --lower 0 --upper 100000 --person patient
 
 Example: dpselect check visits.csv --column diagnosis --candidates I10,E11,J45 --person patient
 """
+_CHECKED_COLUMN = replace(_COLUMN, is_required=False, help="The column to check. Default: all columns.")
 
 
 def checking() -> Any:
     """The command that says what a question would read."""
     own = _checked_options()
-    table = (*own, _PERSON, _GROUP_BY, _CHECKED_GROUPS, _SHOW_VALUES)
+    table = (*own, *_DATABASE, *_VIEW, _PERSON, _GROUP_BY, _CHECKED_GROUPS, _SHOW_VALUES)
     text = [" ".join(each.split()) for each in _CHECK.strip().split("\n\n")]
-    return command(_FILE, _COLUMN, *table, *_REFUSED, JSON, text=text)(lambda given: _check(own, given))
+    return command(_FILE, _CHECKED_COLUMN, *table, *_REFUSED, JSON, text=text)(lambda given: _check(own, given))
 
 
 def _check(own: Sequence[Option], given: Given) -> None:
@@ -458,11 +518,18 @@ def _check(own: Sequence[Option], given: Given) -> None:
             raise InvalidValue(f"a check charges nothing, and is for the data owner only: leave {option.flags[0]} out")
     if given["engine"] != _ENGINE.default:  # before Spark is started
         raise InvalidValue("a check runs on this machine only: leave --engine out")
-    reader = _OfColumn(given, lambda given: open_table(given["file"], person=given["person"]))
-    stated = _stated(own, given, reader)
-    costs = "--groups found: costs epsilon, and a check is free: give a list of groups"
-    grouped = _listed_groups(reader.table, given, "a check finds no groups", costs)
-    found = grouped.check(given["column"], **stated, show_values=given["show_values"])
+    reader = _OfColumn(given, lambda given: open_table(given["file"], **_read_how(given), keep=True))
+    found: Check | Overview
+    if given["column"] is None:
+        for option in (*own, _GROUP_BY, _CHECKED_GROUPS):
+            if given[option.key] not in (None, [], option.default):
+                raise InvalidValue(f"{option.flags[0]} is about one column: name it with --column")
+        found = reader.table.overview(show_values=given["show_values"])
+    else:
+        stated = _stated(own, given, reader)
+        costs = "--groups found: costs epsilon, and a check is free: give a list of groups"
+        grouped = _listed_groups(reader.table, given, "a check finds no groups", costs)
+        found = grouped.check(given["column"], **stated, show_values=given["show_values"])
     if given["json"]:
         typer.echo(json.dumps(found.to_dict()))
     else:

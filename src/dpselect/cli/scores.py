@@ -33,6 +33,7 @@ from dpselect.cli.commands import (
     command,
     open_ledger,
     planned_options,
+    print_comment,
     print_figures,
     print_line,
     print_paragraph,
@@ -138,7 +139,7 @@ def select(given: Given) -> None:
     for position, label in chosen:
         print_line(f"candidate {position} (counting from 0)" if label is None else label, "bold green")
     if answer.epsilon and len(chosen) > 1 and not content["ordered"]:
-        print_line("in the order of the file, which says nothing about the scores", "dim")
+        print_comment("in the order of the file, which says nothing about the scores")
     print_terms(answer, terms)
 
 

@@ -64,6 +64,8 @@ from dpselect.release import Accuracy
 from dpselect.selection.draws import Draws
 from dpselect.selection.enclosure import log_bracket
 
+_BEST_FIRST = "the most common value comes first"
+_NO_ORDER = "the order is that of the candidates, which says nothing about the counts"
 _HALF, _RARELY = Fraction(1, 2), Fraction(1, 20)
 _DIGITS = 40
 _UNIT = Price(1)  # where the method does not depend on the price
@@ -92,6 +94,7 @@ class Mode(OfTable):
     name: ClassVar[str] = "mode"
     priced: ClassVar[tuple[str, ...]] = ("delta", "mechanism")
     returns_one: ClassVar[bool] = True
+    needed_for: ClassVar[str] = "the most common value"
     limits_listed: ClassVar[bool] = False  # whether a person may count for a limited number of listed candidates
     candidates: Annotated[Any, {"type": "integer", "minimum": 2}] = option(
         Option(
@@ -239,6 +242,21 @@ class Mode(OfTable):
 
     def remark(self, within_95: float) -> str:
         return self.how.remark(within_95)
+
+    @property
+    def read_as(self) -> dict[str, Any]:
+        return {"domain": self.among} if self.among.as_list is None else {"values": self.among}
+
+    def remarks(self, values: list[Any], draw: Draw) -> list[str]:  # noqa: ARG002 - none depends on the answer
+        if self.rule is None:
+            return []
+        needed = self.people_needed(draw.mechanism)
+        few = (
+            ""
+            if needed is None
+            else f": in more than 5 of 100 cases if fewer than {needed:,} {self.noun} have the best"
+        )
+        return [f"the candidates follow a rule, so the answer may be a value that nobody has{few}"]
 
     def entry(self) -> dict[str, Any]:
         return {"question": self.name, "column": self.column.name, **self.among.entry()}
@@ -427,6 +445,10 @@ class TopK(Mode):
     def meaning(self, average: str, usual: str, rare: str) -> str:
         return self.how.meaning(average, usual, rare)
 
+    def remarks(self, values: list[Any], draw: Draw) -> list[str]:
+        order = [_BEST_FIRST if self.how.ordered else _NO_ORDER] if len(values) > 1 else []
+        return [*order, *super().remarks(values, draw)]
+
     def entry(self) -> dict[str, Any]:
         return {**super().entry(), **self.how.parameters()}
 
@@ -541,6 +563,9 @@ class UnlistedTopK(Unlisted):
         number = _validate.count(k=self.k)
         if not 1 <= number <= MOST:
             raise InvalidValue(f"k must be from 1 to {MOST:,} without a list of candidates, got {number}")
+
+    def remarks(self, values: list[Any], draw: Draw) -> list[str]:  # noqa: ARG002 - none depends on the price
+        return [_BEST_FIRST] if len(values) > 1 else []
 
     @property
     def what(self) -> str:

@@ -391,6 +391,18 @@ class OverRange(OfTable):
             what = "median" if self.only == _HALF else f"{percent(*self.asked)} quantile"
         return f"{what} over {whom}{instead}{individuals.in_each_group}"
 
+    @property
+    def read_as(self) -> dict[str, Any]:
+        return {"grid": self.grid}
+
+    def remarks(self, values: list[Any], draw: Draw) -> list[str]:  # noqa: ARG002 - none depends on the price
+        ends = (self.grid.value(0), self.grid.value(self.grid.size - 1))
+        at_end = [level for level, value in zip(self.asked, values, strict=True) if value in ends]
+        if self.returns_one:
+            return [f"{_AT_END} the true {_name_of(level)} may lie beyond it" for level in at_end]
+        levels = ", ".join(map(exact_text, at_end))
+        return [f"{_AT_END} this holds for {levels}, and the true values may lie beyond it"] if at_end else []
+
     def answer(self, engine: Engine, individuals: Individuals, draw: Draw) -> Any:
         found = engine.places(self.column, self.grid, individuals, self.max_rows)
         return individuals.by_group([self.shown(self._of_group(data, draw.mechanism)) for data in found])
@@ -401,6 +413,9 @@ class OverRange(OfTable):
         drawn = split_quantiles(data, self.grid.size, self.ascending, for_each_level(mechanism), Draws())
         values = dict(zip(self.ascending, map(self.grid.value, drawn), strict=True))
         return [values[level] for level in self.asked]
+
+
+_AT_END = "the answer is the end of the range:"
 
 
 def _name_of(level: Fraction) -> str:

@@ -50,6 +50,7 @@ class Question(ABC):
     priced: ClassVar[tuple[str, ...]] = ("mechanism",)  # beside epsilon or rho
     has_scores: ClassVar[bool] = False  # it may be planned on public scores
     has_plot: ClassVar[bool] = False  # an answer is a distribution function
+    needed_for: ClassVar[str] = ""  # of whom `people_needed` are needed; of the whole table or group if empty
     is_of_numbers: ClassVar[bool] = False  # of numbers, dates and timestamps, so it leaves out other text
     is_split: ClassVar[bool] = False  # whether an answer needs several selections, one after another
     has_range: ClassVar[bool] = False  # whether the candidates are a range, which can be made longer or finer
@@ -502,7 +503,38 @@ class OfTable(Question):
             few = f"{math.ceil(usual):,} {self.error_unit}"
             told.append(f"In a group of fewer than {few}, the answer may be mere chance.")
         bounds = (average, usual, self.error_unit, f"bound {condition or 'for any data'}")
-        return self.in_nouns(Accuracy(*bounds, " ".join(told), self.usual_error(mechanism), condition, needed))
+        dense, who = self.usual_error(mechanism), self.needed_for
+        return self.in_nouns(Accuracy(*bounds, " ".join(told), dense, condition, needed, needed_for=who))
+
+    @property
+    def read_as(self) -> dict[str, Any]:
+        """How the column is read, for a check: as `values` of a list, those of a rule (`domain`), or on a `grid`."""
+        return {}
+
+    def remarks(self, values: list[Any], draw: Draw) -> list[str]:  # noqa: ARG002 - for questions that have some
+        """Return what to know before an answer is used, for one group: from public numbers and the answer."""
+        return []
+
+    def notes(self, draw: Draw, value: Any) -> list[str]:
+        """Return the remarks on an answer, each with the groups that it is about."""
+        if self.groups is None:
+            return self.remarks(self.as_list(value), draw)
+        found: dict[str, list[Any]] = {}
+        for group, own in value.items():
+            for remark in self.remarks(self.as_list(own), draw):
+                found.setdefault(remark, []).append(group)
+        # With something to say about every group, their names say nothing.
+        every = len(value)
+        return [
+            remark if len(groups) == every else f"{remark} (in {many(len(groups), 'group')} of {every:,})"
+            for remark, groups in found.items()
+        ]
+
+    def as_list(self, value: Any) -> list[Any]:
+        """Return the values of the answer for one group: the inverse of `shown`."""
+        if not self.returns_one:
+            return list(value)
+        return [] if value is None else [value]
 
     def in_nouns(self, accuracy: Accuracy) -> Accuracy:
         """Return the accuracy in the words of those who are counted: plans speak of people."""

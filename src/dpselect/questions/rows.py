@@ -137,6 +137,11 @@ class Individuals:
         """The word for those who are counted."""
         return "rows" if self.person is None else "people"
 
+    @property
+    def one(self) -> str:
+        """One of those who are counted, in words: what a guarantee protects."""
+        return "one row" if self.person is None else f"one {self.person.name}"
+
     def limit(self, max_values: Any) -> int | None:
         """Return for how many values one individual counts: a row has one."""
         limit = checked_limit(max_values)

@@ -3,14 +3,20 @@
 Questions are silent about rows, so a file in another notation gets an answer that means nothing. A check says so, to
 the data owner only. It counts exactly and adds no noise: what it returns is as private as the rows. So it is no
 release. It takes no ledger, and a record of it shows none of its numbers unless it is asked for them.
+
+**Before a charge** (`Before`). The answer of a question that was not stopped has the distribution that it would have
+without a check, because the check draws nothing and changes nothing. Whether it was stopped depends on the rows and is
+not noisy, so it is for the owner alone (docs/tables.md).
 """
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from dpselect.errors import InvalidValue
+from dpselect.errors import CheckFailed, InvalidType, InvalidValue
+from dpselect.questions.question import OfTable
 from dpselect.questions.rows import Engine, Individuals
 from dpselect.tables.candidates import Values
 from dpselect.tables.domains import Domain
@@ -21,6 +27,9 @@ _PRIVATE = (
     " or a range by them."
 )
 _NOT_A_RELEASE = "Nothing was charged, and nothing was released."
+_HEADING = "For the data owner only"
+# The same words, whatever the rows are.
+NOT_CHECKED = "not checked: what cannot be read is left out silently; the data owner can see it with dpselect check"
 
 
 class Reason(Enum):
@@ -30,7 +39,7 @@ class Reason(Enum):
     'missing values'
     """
 
-    ENCODING = "lines that are not UTF-8 (save the file as UTF-8)"
+    ENCODING = "lines that are not UTF-8 (open the file with its encoding, such as encoding='cp1252', or --encoding)"
     LONG = "lines of 65,536 bytes or more (save the table as Parquet)"
     QUOTES = "lines with a quotation mark out of place, or a line break in a value (save the table as Parquet)"
     FIELDS = "lines with another number of fields than the header"
@@ -52,18 +61,18 @@ class Notation(Enum):
     'write 1.5, with a point'
     """
 
-    DECIMAL_COMMA = ("numbers with a decimal comma, such as 1,5", "write 1.5, with a point")
+    DECIMAL_COMMA = ("numbers with a decimal comma, such as 1,5", "open the table with decimal=',', or --decimal ,")
     THOUSANDS = (
         "numbers with separators of thousands, such as 1.234,50 or 1,234.50 or 1 234",
-        "write 1234.50, without separators",
+        "open the table with thousands=',' (or '.', ' '), or --thousands",
     )
     COMMA_AND_THREE_DIGITS = (
         "numbers with a comma before three digits, such as 1,234, which may mean 1.234 or 1234",
-        "write 1.234 or 1234",
+        "open the table with decimal=',' for the first, or thousands=',' for the second",
     )
     POINT_AND_THREE_DIGITS = (
         "numbers with a point before three digits, such as 1.234, next to numbers with a comma; they are read as 1.234",
-        "write 1234 if the point separates thousands",
+        "open the table with decimal=',' and thousands='.' if the point separates thousands",
     )
     UNIT = (
         "numbers with a unit or a currency sign, such as 12 EUR, $12 or 5 %",
@@ -71,27 +80,31 @@ class Notation(Enum):
     )
     MINUS = ("numbers with a typographic minus sign or a dash", "write - (hyphen-minus), as on the keyboard")
     POINT_ZERO = (
-        "whole numbers with a point and zeros, such as 5.0",
-        "write 5; some programs write 5.0 if a column of whole numbers has missing values",
+        "texts with a point and zeros that are listed without, such as 5.0 for 5",
+        "list numbers, or list them as they are written",
     )
     DATE_ORDER = (
         "dates that do not begin with the year, such as 31/12/2024, 31.12.2024 or 31 Dec 2024",
-        "write 2024-12-31",
+        "open the table with dates='%d/%m/%Y', '%m/%d/%Y', '%d.%m.%Y' or '%d %b %Y', as they are meant, or --dates",
     )
     SHORT_YEAR = (
         "dates with a year of two digits, such as 31/12/24; with / or - they are read as a day in the first century",
-        "write 2024-12-31",
+        "open the table with dates='%d/%m/%y' or '%m/%d/%y', as they are meant, or --dates",
     )
-    DATE_WITHOUT_DASHES = ("dates such as 20241231 or 2024.12.31", "write 2024-12-31")
-    PADDED = ("texts with spaces before or after, such as ' I10 '", "remove the spaces")
+    DATE_WITHOUT_DASHES = ("dates such as 20241231 or 2024.12.31", "open the table with dates='%Y%m%d', or --dates")
+    TIME_OF_DAY = (
+        "timestamps, such as 2024-12-31 10:15, where dates are asked for; their day is taken",
+        "ask for timestamps, with ends such as '2024-12-31 00:00:00', if the time matters",
+    )
+    PADDED = ("texts with spaces before or after, such as ' I10 '", "remove the spaces, or derive trim(column)")
     CASE = (
         "texts that are listed in other upper and lower case, such as i10 for I10",
-        "write them as they are listed, or list them as they are written if that is public",
+        "list them as they are written if that is public, or derive upper(column)",
     )
     MISSING_WORD = ("words or signs for a missing value, such as NA, null or -", "leave the field empty")
     NOT_UTF8 = (
         "texts that are not UTF-8, or have the character U+FFFD, which replaces what could not be read",
-        "convert the file to UTF-8 again, from its own encoding",
+        "open the file with its encoding, such as encoding='cp1252', or --encoding",
     )
     SIMILAR_PEOPLE = (
         "people whose names equal those of others, except for spaces, case or a .0 at the end",
@@ -165,6 +178,42 @@ class Notice:
 
 
 @dataclass(frozen=True, repr=False)
+class Near:
+    """A listed candidate that nobody has, and a text that is nearly the same. The text and its number are private.
+
+    Attributes:
+        candidate: what is listed.
+        text: what is in the data.
+        number: how many rows have the text.
+
+    >>> Near("Yes", "yes", 12)
+    Near('Yes', private)
+    """
+
+    candidate: str
+    text: str
+    number: int
+
+    def __repr__(self) -> str:
+        return f"Near({self.candidate!r}, private)"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in the types of JSON. It is private.
+
+        >>> Near("Yes", "yes", 12).to_dict()
+        {'candidate': 'Yes', 'text': 'yes', 'number': 12}
+        """
+        return {"candidate": self.candidate, "text": self.text, "number": self.number}
+
+
+# Reasons for which something cannot be read. The first are about lines of the file.
+_OF_LINES = (Reason.ENCODING, Reason.LONG, Reason.QUOTES, Reason.FIELDS)
+_UNREAD = (*_OF_LINES, Reason.UNREADABLE)
+# What is worth knowing, and no reason for an alarm.
+_HARMLESS = {Notation.MISSING_WORD, Notation.TIME_OF_DAY}
+
+
+@dataclass(frozen=True, repr=False)
 class Check:
     """What a question about a column would read and leave out. `Table.check` makes it. All of it is private.
 
@@ -186,6 +235,10 @@ class Check:
         most_rows: the largest number of rows of a person; None without a person column.
         notices: suspicious notations.
         examples: up to five different values for a reason, if they were asked for.
+        looks: what the texts of a column look like, if nothing says how to read them: "numbers", "dates" or "text".
+        unlike: how many texts then look different from most.
+        as_other: how many of the counted values count as the candidate for other values.
+        near: candidates that nobody has, next to texts that are nearly the same.
 
     >>> import pyarrow
     >>> import dpselect
@@ -213,18 +266,52 @@ class Check:
     most_rows: int | None = None
     notices: tuple[Notice, ...] = ()
     examples: Mapping[Reason, tuple[str, ...]] | None = None
+    looks: str = ""
+    unlike: int = 0
+    as_other: int = 0
+    near: tuple[Near, ...] = ()
 
     def __repr__(self) -> str:
         return f"Check(column={self.column!r}, private)"
 
     @property
-    def passed(self) -> bool:
-        """Whether some row counts, none is left out or moved to an end of the range, and nothing is suspicious.
+    def missing(self) -> int:
+        """How many values are missing, also by a word such as NA where numbers or dates are asked for. Private."""
+        words = sum(each.number for each in self.notices if each.notation is Notation.MISSING_WORD)
+        hidden = min(words, self.left_out.get(Reason.UNREADABLE, 0) or (words if self.looks != "text" else 0))
+        return self.left_out.get(Reason.MISSING, 0) + hidden
 
-        Private. If most values lie between two candidates, that is suspicious too.
+    @property
+    def unreadable(self) -> int:
+        """How many rows cannot be read: broken lines, and values in another notation. Private."""
+        hidden = self.missing - self.left_out.get(Reason.MISSING, 0)
+        unread = sum(self.left_out.get(reason, 0) for reason in _UNREAD)
+        return unread + self.unlike if self.looks else unread - hidden
+
+    @property
+    def stops(self) -> str:
+        """Why an answer would mean nothing, in words; nothing if it may mean something. Private."""
+        outside = self.missing + sum(self.left_out.get(why, 0) for why in (Reason.PERSON, Reason.GROUP))
+        present = self.rows - outside
+        if not self.rows:
+            return "there is no row"
+        if not present:
+            return "no row has a value, a person and a listed group"
+        if 2 * self.unreadable >= present:
+            return "at most half of the values that are not missing can be read"
+        return "" if self.counted else "nobody has any of the candidates"
+
+    @property
+    def passed(self) -> bool:
+        """Whether something counts, all that is not missing can be read, and nothing is suspicious. Private.
+
+        If a range misses most values, or most lie between two candidates, that is suspicious. Missing values and values
+        that are not listed are not.
         """
-        is_complete = not (self.left_out or self.below or self.above or self.notices)
-        return bool(self.counted) and is_complete and 2 * self.between <= self.counted
+        alarms = [each for each in self.notices if each.notation not in _HARMLESS]
+        if self.stops or self.unreadable or alarms or self.near:
+            return False
+        return 2 * max(self.between, self.below + self.above) <= self.counted
 
     def to_dict(self) -> dict[str, Any]:
         """Return all numbers in the types of JSON. They are private.
@@ -238,7 +325,8 @@ class Check:
         >>> check.to_dict()["left_out"]
         {'missing': 1}
         """
-        numbers = ("rows", "counted", "below", "above", "between", "unlisted", "people", "people_counted", "most_rows")
+        of_rows = ("rows", "counted", "missing", "unreadable", "below", "above", "between", "unlisted", "as_other")
+        numbers = (*of_rows, "people", "people_counted", "most_rows")
         return {
             "private": f"{_PRIVATE} {_NOT_A_RELEASE}",
             "passed": self.passed,
@@ -248,6 +336,8 @@ class Check:
             "left_out": {reason.name.lower(): number for reason, number in self.left_out.items()},
             "examples": {reason.name.lower(): list(values) for reason, values in (self.examples or {}).items()},
             "notices": [notice.to_dict() for notice in self.notices],
+            "near": [near.to_dict() for near in self.near],
+            **({"looks": self.looks} if self.looks else {}),
         }
 
     def report(self) -> str:
@@ -262,15 +352,19 @@ class Check:
           counted: 1
           left out: 1
         """
-        result = "Nothing suspicious was found." if self.passed else "Something is left out, moved or suspicious."
-        parts = [_PRIVATE, f"column {self.column!r}, read as {self.read_as}", *self._rows(), *self._people()]
-        return "\n".join([*parts, *self._notices(), f"{result} {_NOT_A_RELEASE}"])
+        return "\n".join([_PRIVATE, *self.lines(), f"{_result(self.passed, self.stops)} {_NOT_A_RELEASE}"])
+
+    def lines(self) -> list[str]:
+        """Return the lines of the report about the column."""
+        return [f"column {self.column!r}, read as {self.read_as}", *self._rows(), *self._people(), *self.suspicions()]
 
     def _rows(self) -> list[str]:
         lines = [f"rows: {self.rows:,}", f"  counted: {self.counted:,}"]
         for number, end in ((self.below, "lower"), (self.above, "upper")):
             if number:
                 lines.append(f"    outside the range, counted as its {end} end: {number:,}")
+        if self.as_other:
+            lines.append(f"    as the candidate for other values: {self.as_other:,}")
         if self.between:
             lines.append(f"    between two candidates: {self.between:,} (a smaller step is more accurate)")
         lines.append(f"  left out: {sum(self.left_out.values()):,}")
@@ -289,12 +383,97 @@ class Check:
             f"  several rows for a person: {several}",
         ]
 
-    def _notices(self) -> list[str]:
-        return [
+    def suspicions(self) -> list[str]:
+        """Return what looks wrong, and how to fix it, a line each."""
+        found = [
             f"suspicious in {notice.column!r}: {notice.notation.words}: {notice.number:,}{_shown(notice.examples)}."
             f" Fix: {notice.notation.remedy}."
             for notice in self.notices
         ]
+        if 2 * (self.below + self.above) > self.counted:
+            found.append(f"suspicious in {self.column!r}: most values are outside the range.")
+        return found + [
+            f"suspicious in {self.column!r}: nobody has the candidate {near.candidate!r}, and {near.number:,} rows have"
+            f" {near.text!r}. Did you mean {near.text!r}?"
+            for near in self.near
+        ]
+
+
+def _result(passed: bool, stops: str) -> str:
+    if stops:
+        return f"The answer would mean nothing: {stops}."
+    return "Nothing suspicious was found." if passed else "Something cannot be read, or is suspicious."
+
+
+@dataclass(frozen=True, repr=False)
+class Overview:
+    """What can be read of each column of a table. `Table.overview` makes it. All of it is private.
+
+    Attributes:
+        checks: a check of each column, in which nothing says how its values are read.
+
+    >>> Overview(())
+    Overview(columns=0, private)
+    """
+
+    checks: tuple[Check, ...]
+
+    def __repr__(self) -> str:
+        return f"Overview(columns={len(self.checks)}, private)"
+
+    @property
+    def passed(self) -> bool:
+        """Whether there are rows, and all that is not missing can be read like most of its column. Private."""
+        return bool(self.checks) and all(check.rows and not check.unreadable for check in self.checks)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all numbers in the types of JSON. They are private.
+
+        >>> Overview(()).to_dict()["columns"]
+        []
+        """
+        columns = [{key: value for key, value in each.to_dict().items() if key != "private"} for each in self.checks]
+        return {"private": f"{_PRIVATE} {_NOT_A_RELEASE}", "passed": self.passed, "columns": columns}
+
+    def table(self) -> list[tuple[str, str, str, str]]:
+        """Return a row for each column: its name, what it looks like, how many are missing, and cannot be read.
+
+        >>> Overview(()).table()
+        []
+        """
+        return [
+            (
+                each.column,
+                each.looks or each.read_as,
+                f"{each.missing:,}",
+                f"{each.unlike if each.looks else each.unreadable:,}",
+            )
+            for each in self.checks
+        ]
+
+    def remarks(self) -> list[str]:
+        """Return what is wrong with lines and columns, and how to fix it, a line each.
+
+        >>> Overview(()).remarks()
+        []
+        """
+        lines = self.checks[0].left_out if self.checks else {}
+        broken = [f"suspicious: {lines[reason]:,} {reason.value}" for reason in _OF_LINES if reason in lines]
+        return broken + [line for each in self.checks for line in each.suspicions()]
+
+    def report(self) -> str:
+        """Return all numbers as text, for the data owner to print. They are private.
+
+        >>> print(Overview(()).report().splitlines()[1])
+        rows: 0
+        """
+        rows = self.checks[0].rows if self.checks else 0
+        columns = [
+            f"  {name!r}: {looks}, {missing} missing, {unread} cannot be read"
+            for name, looks, missing, unread in self.table()
+        ]
+        result = f"{_result(self.passed, '' if rows else 'there is no row')} {_NOT_A_RELEASE}"
+        return "\n".join([_PRIVATE, f"rows: {rows:,}", *columns, *self.remarks(), result])
 
 
 def _shown(examples: tuple[str, ...]) -> str:
@@ -310,9 +489,6 @@ def check_column(  # noqa: PLR0913, PLR0917 - what a table and its caller say
     show_values: bool,
 ) -> Check:
     """Check a column of an engine. `ends` are lower, upper, step and range."""
-    check = getattr(engine, "checked", None)
-    if check is None:
-        raise InvalidValue("check works on this machine only: open the table with engine='duckdb'")
     has_range = ends != (None, None, None, FULL)
     if candidates is not None and has_range:
         raise InvalidValue("candidates and a range exclude each other: check one question at a time")
@@ -324,5 +500,62 @@ def check_column(  # noqa: PLR0913, PLR0917 - what a table and its caller say
         values = engine.candidates(candidates, column)
     elif has_range:
         grid = public_span(*ends[:3], column, ends[3])
-    found: Check = check(Reading(column, values, domain, grid, show_values), individuals)
+    return _check(engine, Reading(column, values, domain, grid, show_values), individuals)
+
+
+def check_columns(engine: Engine, individuals: Individuals, show_values: bool) -> Overview:
+    """Check all columns of an engine, by what their values look like."""
+    readings = [Reading(column, show_values=show_values) for column in engine.columns.values()]
+    return Overview(tuple(_check(engine, reading, individuals) for reading in readings))
+
+
+def _check(engine: Engine, reading: Reading, individuals: Individuals) -> Check:
+    check = getattr(engine, "checked", None)
+    if check is None:
+        raise InvalidValue(f"check {_HERE}")
+    found: Check = check(reading, individuals)
     return found
+
+
+_HERE = "works on this machine only: open the table with engine='duckdb'"
+_OFF, _STOP = "off", "stop"
+_MODES = (_OFF, "warn", _STOP)
+
+
+@dataclass(frozen=True)
+class Before:
+    """What comes before each charge: nothing, a check that prints what it finds, or one that may stop the question.
+
+    Args:
+        mode: "off", "warn" or "stop".
+        engine: the name of the engine that would check.
+    """
+
+    mode: str
+    engine: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.mode, str):
+            raise InvalidType(f"check must be text, got {type(self.mode).__name__}: give one of {', '.join(_MODES)}")
+        if self.mode not in _MODES:
+            raise InvalidValue(f"check must be one of {', '.join(_MODES)}, got {self.mode[:40]!r}")
+        if self.is_on and self.engine == "spark":
+            raise InvalidValue(f"a check before the charge {_HERE}, or leave check out")
+
+    @property
+    def is_on(self) -> bool:
+        """Whether anything is checked."""
+        return self.mode != _OFF
+
+    def run(self, engine: Engine, individuals: Individuals, question: OfTable) -> None:
+        """Check what a question would read. It prints to standard error, for the data owner."""
+        if not self.is_on:
+            return
+        found = _check(engine, Reading(question.column, **question.read_as), individuals)
+        if not found.passed:
+            sys.stderr.write("\n".join([f"{_HEADING}:", *found.lines(), ""]))
+        if found.stops and self.mode == _STOP:
+            raise CheckFailed(
+                f"column {question.column.name!r}: {found.stops}. {_NOT_A_RELEASE} {_HEADING}: see with `check` what is"
+                " left out, then mend the data or the question"
+            )

@@ -32,6 +32,7 @@ then all candidates would be equally far from a quantile.
 """
 
 import datetime
+import re
 import struct
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -221,6 +222,51 @@ _SIGNED = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 DUCKDB_INTEGERS = dict(zip((*_SIGNED, *(f"U{name}" for name in _SIGNED)), INTEGERS.values(), strict=True))
 
 
+_MARKS = ".,"
+_SEPARATORS = (",", ".", " ", "'", "\N{RIGHT SINGLE QUOTATION MARK}", "_")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Style:
+    """How numbers and dates are written in a file of text. It is public, and never guessed from rows.
+
+    Attributes:
+        decimal: the decimal mark, a point or a comma.
+        thousands: what separates thousands; None if nothing does.
+        dates: the form of dates and timestamps, as strptime has it; None for that of ISO 8601.
+    """
+
+    decimal: str = "."
+    thousands: str | None = None
+    dates: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.decimal not in tuple(_MARKS):
+            raise InvalidValue(f"decimal must be '.' or ',', got {str(self.decimal)[:SHOWN_CHARACTERS]!r}")
+        if self.thousands is not None and (self.thousands not in _SEPARATORS or self.thousands == self.decimal):
+            others = " ".join(repr(each) for each in _SEPARATORS if each != self.decimal)
+            raise InvalidValue(f"thousands must be one of {others}, got {str(self.thousands)[:SHOWN_CHARACTERS]!r}")
+        if self.dates is not None and not _is_form_of_dates(self.dates):
+            raise InvalidValue(
+                "dates must have a day, a month and a year, as in '%m/%d/%Y' or '%d.%m.%Y %H:%M', got"
+                f" {str(self.dates)[:SHOWN_CHARACTERS]!r}"
+            )
+
+
+# Of the forms of strptime, those that DuckDB reads.
+_FORM = re.compile(r"%(-?[dmyHIMSj]|[YbBpfaA%])")
+
+
+def _is_form_of_dates(form: Any) -> bool:
+    if not isinstance(form, str) or "%" in _FORM.sub("", form):
+        return False
+    parts = {part.removeprefix("-") for part in _FORM.findall(form)}
+    return bool(parts & {"y", "Y"}) and ("j" in parts or ("d" in parts and bool(parts & {"m", "b", "B"})))
+
+
+PLAIN = Style()
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of the public schema: its name, the engine's type, what that holds, and digits after the point.
@@ -236,6 +282,7 @@ class Column:
         untyped: whether its source has no types.
         precision: the number of all digits, for decimals.
         needs_arrow: whether only PyArrow can read the column, and it is not installed.
+        style: how numbers and dates are written in it, if it is untyped.
 
     >>> Column("cost", "BIGINT", Kind.INTEGER).kind.value
     'whole numbers'
@@ -248,6 +295,7 @@ class Column:
     untyped: bool = False
     precision: int = 0
     needs_arrow: bool = field(default=False, repr=False)
+    style: Style = field(default=PLAIN, repr=False)
 
     @property
     def comparable(self) -> frozenset[Kind]:

@@ -24,12 +24,13 @@ from dpselect.questions.options import named
 from dpselect.questions.quantiles import Quantile, Quantiles
 from dpselect.questions.question import OfTable, Question
 from dpselect.questions.rows import Engine, Individuals
-from dpselect.release import Answer, Release
+from dpselect.release import About, Answer, Release
 from dpselect.tables.candidates import Groups, Values, found_groups, groups_of_column, groups_of_columns
-from dpselect.tables.checks import Check, check_column
+from dpselect.tables.checks import NOT_CHECKED, Before, Check, Overview, check_column, check_columns
 from dpselect.tables.domains import Domain
 from dpselect.tables.files import resolved
-from dpselect.tables.kinds import Column, known_column, public_span
+from dpselect.tables.kinds import Column, Style, known_column, public_span
+from dpselect.tables.view import View
 
 if TYPE_CHECKING:
     from dpselect.ledger import Ledger
@@ -112,6 +113,8 @@ class Table:
     _individuals: Individuals
     _neighbours: Neighbours
     _ledger: "Ledger | None"
+    _view: View
+    _check: Before
 
     def __init__(self) -> None:
         raise InvalidType("a table has no constructor: open one with dpselect.open_table(source)")
@@ -661,12 +664,36 @@ class Table:
         >>> print(check.report().splitlines()[-2])
         suspicious in 'diagnosis': texts with spaces before or after, such as ' I10 ': 1. Fix: remove the spaces.
         """
+        self._refuse_ledger()
+        ends = (lower, upper, step, range)
+        return check_column(self._engine, self._individuals, self._column(column), candidates, ends, show_values)
+
+    def overview(self, *, show_values: bool = False) -> Overview:
+        """Return what can be read of each column, exactly. It is private: for the data owner. See `Table.check`.
+
+        Args:
+            show_values: whether to include up to five values of the data for each thing that is wrong.
+
+        Returns:
+            The overview: for each column what its values look like, how many are missing, how many cannot be read like
+            most of the others, and in which notation they may be written.
+
+        >>> import pyarrow
+        >>> import dpselect
+        >>> overview = dpselect.open_table(pyarrow.table({"cost": ["1.5", "2,5", "3.5"]})).overview()
+        >>> overview
+        Overview(columns=1, private)
+        >>> overview.passed
+        False
+        """
+        self._refuse_ledger()
+        return check_columns(self._engine, self._individuals, show_values)
+
+    def _refuse_ledger(self) -> None:
         if self._ledger is not None:
             raise InvalidValue(
                 "a check is not charged, and is for the data owner only: open the table without a ledger"
             )
-        ends = (lower, upper, step, range)
-        return check_column(self._engine, self._individuals, self._column(column), candidates, ends, show_values)
 
     def _column(self, name: str) -> Column:
         return known_column(self._engine.columns, name, "column", self._engine.no_columns)
@@ -681,17 +708,25 @@ class Table:
 
     def _ask(self, kind: type[Question], column: str, price: Price, request_id: str | None, **stated: Any) -> Answer:
         question, engine, individuals = self._record(kind, column, price, stated), self._engine, self._individuals
-        estimate = question.estimate(individuals)
+        estimate, protects = question.estimate(individuals), individuals.one
         if question.is_free or (individuals.groups is not None and not len(individuals.groups)):  # no row is read
             every = individuals.for_each_group(question.free_value if question.is_free else [])
-            return replace(free_answer(every, self._ledger, request_id), estimate=estimate)
+            return replace(free_answer(every, self._ledger, request_id), about=About(estimate, protects))
         engine.check_source()
         draw = question.draw(price, self._budget)
         # Without a ledger, nobody reads the entry, and the digest of a long list takes time.
-        entry = {} if self._ledger is None else {**question.entry(), **individuals.parameters()}
+        entry = {} if self._ledger is None else {**question.entry(), **individuals.parameters(), **self._view.entry()}
         asked = {**entry, "neighbours": question.neighbours, "estimate": estimate} if entry else {}
-        measured = partial(question.accuracy, draw)
-        return Release(asked, draw.part, draw.count, price.rho, estimate, draw.delta, measured).draw(
+        self._check.run(engine, individuals, question)
+        unchecked = [] if self._check.is_on else [NOT_CHECKED]
+        about = About(
+            estimate,
+            protects,
+            self._view.provided(individuals.one),
+            partial(question.accuracy, draw),
+            partial(_notes, question, draw, unchecked),
+        )
+        return Release(asked, draw.part, draw.count, price.rho, about, draw.delta).draw(
             lambda: question.answer(engine, individuals, draw),
             ledger=self._ledger,
             request_id=request_id,
@@ -700,9 +735,7 @@ class Table:
 
     def _grouped(self, groups: Groups, found: Answer | None = None) -> "GroupedTable":
         individuals = replace(self._individuals, groups=groups)
-        table = _made(GroupedTable, self._engine, individuals, self._neighbours, self._ledger)
-        table._found = found
-        return table
+        return _made(GroupedTable, {**vars(self), "_individuals": individuals, "_found": found})
 
 
 class GroupedTable(Table):
@@ -740,13 +773,15 @@ class GroupedTable(Table):
         )
 
 
-def _made(
-    kind: type[_AnyTable], engine: Engine, individuals: Individuals, neighbours: Neighbours, ledger: "Ledger | None"
-) -> _AnyTable:
+def _made(kind: type[_AnyTable], state: Mapping[str, Any]) -> _AnyTable:
     # The class of a table has no constructor that users could call.
     table = kind.__new__(kind)
-    table._engine, table._individuals, table._neighbours, table._ledger = engine, individuals, neighbours, ledger
+    vars(table).update(state)
     return table
+
+
+def _notes(question: OfTable, draw: Draw, others: Sequence[str], value: Any) -> list[str]:
+    return [*question.notes(draw, value), *others]
 
 
 def _check_listed_groups(groups: Any, finding: Mapping[str, Any], *, several: bool = False) -> None:
@@ -784,6 +819,15 @@ def open_table(  # noqa: PLR0913 - the public contract
     dataset: str | None = None,
     engine: str = "duckdb",
     keep: bool | None = None,
+    where: str | None = None,
+    derive: Mapping[str, str] | None = None,
+    encoding: str = "utf-8",
+    delimiter: str | None = None,
+    decimal: str = ".",
+    thousands: str | None = None,
+    dates: str | None = None,
+    trusted_query: bool = False,
+    check: str = "off",
 ) -> Table:
     """Open a table of private rows.
 
@@ -817,8 +861,22 @@ def open_table(  # noqa: PLR0913 - the public contract
             from the first question on, None from the second on, and False never. Files that are compressed, too large
             for this or of more than 500 columns are read for every question, and so are other sources, and files that
             have changed. Answers have the same distribution.
+        where: a condition in SQL on the columns of one row, such as "age >= 18 AND origin = 'JFK'". Rows for which it
+            is not true do not count. It is public, and checked before anything is read: functions of one row only.
+        derive: further columns by name, each an expression in SQL on the columns of one row, such as {"route": "origin
+            || '-' || dest"}. A row on which it fails has no value there. docs/tables.md lists what both may use.
+        encoding: of text files: "utf-8", or one with a byte for each character, such as "latin-1" or "cp1252".
+        delimiter: of text files: one of , ; | : ^ ~ and "tab". If omitted, the header says it.
+        decimal: the decimal mark in text files, "." or ",".
+        thousands: what separates thousands in text files, such as "," or "."; if omitted, nothing does.
+        dates: the form of dates and timestamps in text files, such as "%m/%d/%Y"; if omitted, 2026-01-31.
+        check: whether a check of the rows comes before each charge. It prints what would be left out, to standard
+            error, for the data owner only. "warn" goes on; "stop" ends before the charge if nothing would count, or at
+            most half of what is not missing can be read. With "off", answers say that they were not checked. docs/
+            tables.md says what a check reveals, and to whom.
 
     Raises:
+        CheckFailed: by a question, with check="stop"; nothing was charged. For the data owner only.
         InvalidValue, InvalidType: a parameter is invalid, or the source is not a table.
         UnitMismatch: the ledger belongs to another privacy unit or data set.
         LedgerError: the ledger cannot be used; BudgetMismatch if it has a different budget.
@@ -831,9 +889,27 @@ def open_table(  # noqa: PLR0913 - the public contract
     'I10'
     """
     unit = PrivacyUnit(person, neighbours)
-    opened = _engine(engine, resolved(source, table, query), keep)
+    style = Style(decimal=decimal, thousands=thousands, dates=dates)
+    view = View(
+        where=where,
+        derive=derive or {},
+        encoding=encoding,
+        delimiter=delimiter,
+        style=style,
+        trusted_query=trusted_query,
+    )
+    before = Before(check, engine)
+    opened = _engine(engine, resolved(source, table, query), keep, view)
     column = None if person is None else known_column(opened.columns, person, "person", opened.no_columns)
-    return _made(Table, opened, Individuals(column), unit.neighbours, _ledger(ledger, budget, unit, dataset))
+    state = {
+        "_engine": opened,
+        "_individuals": Individuals(column),
+        "_neighbours": unit.neighbours,
+        "_ledger": _ledger(ledger, budget, unit, dataset),
+        "_view": view,
+        "_check": before,
+    }
+    return _made(Table, state)
 
 
 def _ledger(ledger: Any, budget: Budget | Number | None, unit: PrivacyUnit, dataset: str | None) -> "Ledger | None":
@@ -853,7 +929,7 @@ def _ledger(ledger: Any, budget: Budget | Number | None, unit: PrivacyUnit, data
     return found
 
 
-def _engine(name: str, source: Any, keep: Any) -> Engine:
+def _engine(name: str, source: Any, keep: Any, view: View) -> Engine:
     if keep is not None and not isinstance(keep, bool):
         raise InvalidType(f"keep must be True, False or None, got {type(keep).__name__}")
     if name not in _ENGINES:
@@ -861,7 +937,7 @@ def _engine(name: str, source: Any, keep: Any) -> Engine:
     if name == "spark":
         from dpselect.tables.spark.engine import SparkEngine  # noqa: PLC0415 - needs pyspark, an extra
 
-        return SparkEngine(source)
+        return SparkEngine(source, view)
     from dpselect.tables.duckdb.engine import DuckDBEngine  # noqa: PLC0415 - DuckDB is slow to import
 
-    return DuckDBEngine(source, keep)
+    return DuckDBEngine(source, keep, view)

@@ -268,7 +268,7 @@ def test_empty_fields_are_missing_values(tmp_path):
 HEADERS = {
     "nothing": b"",
     "an empty line": b"\nx,1\n",
-    "an empty name": b"a,\nx,1\n",
+    "no name at all": b",\nx,1\n",
     "unterminated": b'"a,b\nx,1\n',
     "not UTF-8": b"a\xff,b\nx,1\n",
     "a number": b"x,12\ny,13\n",

@@ -5,14 +5,14 @@ why it is left out. The source says which lines of CSV files are left out. Suspi
 different texts only, without the spaces around them, which may be any of Unicode's. The patterns are those of RE2.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from dpselect.questions.rows import Individuals
-from dpselect.tables.checks import Check, Notation, Notice, Reading, Reason
+from dpselect.tables.checks import Check, Near, Notation, Notice, Reading, Reason
 from dpselect.tables.domains import counted_item
 from dpselect.tables.duckdb import values as sql
 from dpselect.tables.duckdb.source import Cursor, Query, Source, read
-from dpselect.tables.kinds import Column, Kind, Span
+from dpselect.tables.kinds import Column, Kind, Span, Style
 
 _MOST_EXAMPLES, _SHOWN_CHARACTERS = 5, 60  # of the data, for a notation, if they are asked for
 # What is made: all rows, their different texts, and people.
@@ -40,8 +40,13 @@ def checked(source: Source, cursor: Cursor, reading: Reading, individuals: Indiv
     numbers |= {reason.name: number for reason, number in source.left_out(cursor).items()}
     counted = numbers.get(None, 0)
     left_out = {reason: numbers[reason.name] for reason in Reason if numbers.get(reason.name)}
+    other = 0
+    if reading.values is not None and reading.values.other is not None:
+        other = sum(left_out.pop(reason, 0) for reason in (Reason.UNREADABLE, Reason.UNLISTED))
+        counted += other
     below, above, between = next((places for reason, _, *places in counts if reason is None), (0, 0, 0))
     people: dict[str, int] = {} if individuals.person is None else _people(cursor)
+    looks, unlike = _looks(cursor, reading)
     return Check(
         reading.column.name,
         reading.words,
@@ -54,6 +59,10 @@ def checked(source: Source, cursor: Cursor, reading: Reading, individuals: Indiv
         unlisted=None if reading.values is None and reading.domain is None else _unlisted(cursor),
         notices=tuple(_notices(cursor, reading, individuals)),
         examples=_examples(cursor) if reading.show_values else None,
+        looks=looks,
+        unlike=unlike,
+        as_other=other,
+        near=tuple(_near(cursor, reading, individuals)),
         **people,
     )
 
@@ -136,7 +145,8 @@ def _outside(column: Column, grid: Span) -> tuple[str, str]:
     if not column.is_text:
         return f"{x} < {low}", f"{x} > {high}"
     # As `OnGrid` reads a text that is a number: one with too many digits by its float, and a tiny one as zero.
-    decimal, double = sql.read_as(column, type_), sql.read_as(column, "DOUBLE")
+    number = sql.number_in(sql.text_of(column), column.style)
+    decimal, double = (f"TRY_CAST({number} AS {name})" for name in (type_, "DOUBLE"))
     start = f"CASE WHEN {decimal} IS NOT NULL THEN {decimal}"
     return (
         f"{start} < {low} WHEN {double} >= 1 THEN false WHEN {double} <= -1 THEN true ELSE 0 < {low} END",
@@ -166,6 +176,61 @@ def _examples(cursor: Cursor) -> dict[Reason, tuple[str, ...]]:
 
 
 # Suspicious notations.
+
+
+_MOST_LISTED, _MOST_UNLISTED, _MOST_NEAR = 1000, 1000, 10  # so many texts are compared with each other, and shown
+
+
+def _near(cursor: Cursor, reading: Reading, individuals: Individuals) -> Iterator[Near]:
+    # Texts that are most common among those that are not listed, next to a candidate or a group that nobody has.
+    values, groups = reading.values, individuals.groups
+    if values is not None and values.kind is Kind.TEXT and len(values) <= _MOST_LISTED:
+        form = sql.form_of(reading.column, Kind.TEXT)
+        listed = f"SELECT value FROM ({sql.listed(sql.CANDIDATES, {'value': form})})"
+        yield from _near_of(cursor, listed, _TEXTS, f"reason = '{Reason.UNLISTED.name}'")
+    forms = {} if groups is None else sql.forms_of(groups)
+    for i, (name, form) in enumerate(forms.items()):
+        if form.kind is Kind.TEXT and len(groups or ()) <= _MOST_LISTED:
+            listed = f"SELECT DISTINCT {name} AS value FROM ({sql.cast_list(sql.GROUPS, forms)})"
+            texts = f"(SELECT member{i} AS written, reason, count(*) AS number FROM {_ROWS} GROUP BY ALL)"
+            yield from _near_of(cursor, listed, texts, f"reason = '{Reason.GROUP.name}'")
+
+
+def _near_of(cursor: Cursor, listed: str, texts: str, off: str) -> Iterator[Near]:
+    common = (
+        f"SELECT written, sum(number) AS number FROM {texts} WHERE {off} AND length(written) <= {_SHOWN_CHARACTERS}"
+        f" GROUP BY written ORDER BY number DESC, written LIMIT {_MOST_UNLISTED}"
+    )
+    near = (
+        "lower(trim(written)) = lower(trim(value)) OR (length(value) > 3"
+        " AND damerau_levenshtein(lower(written), lower(value)) <= 1 + length(value) // 8)"
+    )
+    absent = f"SELECT value FROM ({listed}) WHERE value NOT IN (SELECT written FROM {texts} WHERE NOT ({off}))"
+    found = cursor.sql(
+        f"SELECT value, written, number FROM ({absent}) JOIN ({common}) ON {near}"
+        f" ORDER BY number DESC, value, written LIMIT {_MOST_NEAR}"
+    )
+    for value, text, number in found.fetchall():
+        yield Near(value, text, int(number))
+
+
+def _looks(cursor: Cursor, reading: Reading) -> tuple[str, int]:
+    # What most texts look like if nothing says how they are read, and how many others look different.
+    if reading.kind is not None:
+        return "", 0
+    _, labels = _labels(cursor, f"SELECT * FROM {_TEXTS} WHERE reason IS NULL", _cases_of(reading))
+    present = sum(labels.values()) - labels.get("MISSING_WORD", 0)
+    for name, evidence, plain in (("numbers", _EVIDENCE_OF_NUMBERS, {_NUMBER, _POINT}), ("dates", _DATES, {_DATE})):
+        if present and 2 * sum(labels.get(label, 0) for label in evidence) >= present:
+            return name, present - sum(labels.get(label, 0) for label in plain)
+    return "text", 0
+
+
+def _labels(cursor: Cursor, texts: str, cases: Sequence[str]) -> tuple[str, dict[str | None, int]]:
+    # A query of the texts with their labels, and how many rows have each.
+    labels = f"SELECT *, CASE {' '.join(cases)} END AS label FROM ({_bare(texts)})"
+    counts = cursor.sql(f"SELECT label, sum(number) FROM ({labels}) GROUP BY label").fetchall()
+    return labels, {label: int(number) for label, number in counts}
 
 
 def _first_texts(cursor: Cursor, texts: str) -> tuple[str, ...]:
@@ -199,9 +264,12 @@ _PATTERNS_OF_DATES = {
     "DATE_WITHOUT_DASHES": r"(?:1[89]|20|21)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])"
     rf"|\d{{4}}\.\d{{1,2}}\.\d{{1,2}}{_TIME_OF_DAY}",
 }
+_ISO_TIME = r"\d{4}[-/]\d{1,2}[-/]\d{1,2}[T\s]+\d.*"
 _ISO_DATE = rf"\d{{4}}[-/]\d{{1,2}}[-/]\d{{1,2}}{_TIME_OF_DAY}"
 # What a text is read as without a warning, to see what most of a column is.
 _NUMBER, _DATE, _POINT = "PLAIN_NUMBER", "ISO_DATE", "POINT_AND_THREE_DIGITS"
+_EVIDENCE_OF_NUMBERS = {*_PATTERNS_OF_NUMBERS, _POINT, _NUMBER} - {"UNIT"}  # with a unit, it may be a code
+_DATES = {*_PATTERNS_OF_DATES, _DATE}
 _POINT_PATTERN = r"[-+]?\d{1,3}\.\d{3}"
 _NOT_UTF8 = "WHEN contains(written, chr(65533)) THEN 'NOT_UTF8'"  # as `_stored` writes such texts
 
@@ -246,9 +314,7 @@ def _notices(cursor: Cursor, reading: Reading, individuals: Individuals) -> list
 def _found(  # noqa: PLR0913, PLR0917 - the texts of a column, and what is looked for
     cursor: Cursor, column: Column, texts: str, cases: Sequence[str], kind: Kind | None, reading: Reading
 ) -> list[Notice]:
-    labels = f"SELECT *, CASE {' '.join(cases)} END AS label FROM ({_bare(texts)})"
-    counts = cursor.sql(f"SELECT label, sum(number) FROM ({labels}) GROUP BY label").fetchall()
-    found = {label: int(number) for label, number in counts}
+    labels, found = _labels(cursor, texts, cases)
     suspicious, notices = _suspicious(found, kind), []
     for notation in Notation:
         own = [label for label in suspicious if label.removesuffix("_WITH_POINTS") == notation.name]
@@ -271,8 +337,8 @@ def _suspicious(found: Mapping[str | None, int], kind: Kind | None) -> set[str]:
     if not labels & {"DECIMAL_COMMA", "THOUSANDS_WITH_POINTS", "COMMA_AND_THREE_DIGITS"}:  # as in Europe
         labels -= {_POINT}
     if kind is None:
-        numbers, dates = {*_PATTERNS_OF_NUMBERS, _POINT, _NUMBER}, {*_PATTERNS_OF_DATES, _DATE}
-        for alike, evidence in ((numbers, numbers - {"UNIT"}), (dates, dates)):
+        numbers, dates = {*_EVIDENCE_OF_NUMBERS, "UNIT"}, _DATES
+        for alike, evidence in ((numbers, _EVIDENCE_OF_NUMBERS), (dates, dates)):
             if 2 * sum(found.get(label, 0) for label in evidence) < sum(found.values()):
                 labels -= alike
     return labels
@@ -283,11 +349,11 @@ def _cases_of(reading: Reading) -> list[str]:
     if reading.kind is not None and reading.kind.is_number:
         first = _cases(_MISSING_WORD, unread)
         plain = [f"WHEN {unread} AND bare <> written AND {_matches(_PLAIN)} THEN 'PADDED'"]
-        zero = _cases({"POINT_ZERO": r"[-+]?\d+\.0*"}, unread) if reading.kind is Kind.INTEGER else []
         point = _cases({_POINT: _POINT_PATTERN}, "reason IS NULL")
-        return [*first, *plain, *zero, *_cases(_PATTERNS_OF_NUMBERS, unread), *point]
+        return [*first, *plain, *_cases(_PATTERNS_OF_NUMBERS, unread), *point]
     if reading.kind is not None and reading.kind.is_time:
-        return [*_cases(_MISSING_WORD, unread), *_cases(_PATTERNS_OF_DATES)]
+        day = _cases({"TIME_OF_DAY": _ISO_TIME}) if reading.kind is Kind.DATE else []
+        return [*_cases(_MISSING_WORD, unread), *_cases(_PATTERNS_OF_DATES), *day]
     if reading.values is not None and reading.kind is Kind.TEXT:
         form = sql.form_of(reading.column, Kind.TEXT)
         candidates = f"SELECT value FROM ({sql.listed(sql.CANDIDATES, {'value': form})})"
@@ -295,8 +361,25 @@ def _cases_of(reading: Reading) -> list[str]:
     if reading.kind is None:
         plain = _cases({_POINT: _POINT_PATTERN, _DATE: _ISO_DATE})
         plain.append(f"WHEN {_matches(_SPACED, 'written')} THEN '{_NUMBER}'")
-        return [*_WORDS, *_cases(_PATTERNS_OF_DATES), *_cases(_PATTERNS_OF_NUMBERS), *plain, _PADDED]
+        return [
+            *_WORDS,
+            *_stated(reading.column),
+            *_cases(_PATTERNS_OF_DATES),
+            *_cases(_PATTERNS_OF_NUMBERS),
+            *plain,
+            _PADDED,
+        ]
     return [*_WORDS, _PADDED] if reading.kind is Kind.TEXT else _WORDS
+
+
+def _stated(column: Column) -> list[str]:
+    # What is written as the options of the table say.
+    style, read = column.style, {}
+    if style != Style(dates=style.dates):
+        read[_NUMBER] = f"TRY_CAST({sql.number_in('written', style)} AS DOUBLE)"
+    if style.dates is not None:
+        read[_DATE] = sql.read_text("written", Kind.TIMESTAMP, style)
+    return [f"WHEN {value} IS NOT NULL THEN '{name}'" for name, value in read.items()]
 
 
 def _cases_of_near_texts(off: str, candidates: str) -> list[str]:

@@ -24,9 +24,11 @@ from dpselect.tables.checks import Check, Reading
 from dpselect.tables.domains import Domain, counted_form, counted_item
 from dpselect.tables.duckdb import values as sql
 from dpselect.tables.duckdb.checks import checked
+from dpselect.tables.duckdb.expressions import Mapped, derived
 from dpselect.tables.duckdb.files import Keeper, index_of, source_of
-from dpselect.tables.duckdb.source import Query, connect, of_source, progress_shown, read, schema
+from dpselect.tables.duckdb.source import Query, Source, connect, of_source, progress_shown, read, schema
 from dpselect.tables.kinds import Column, Span
+from dpselect.tables.view import AS_IT_IS, View
 
 
 def counting(
@@ -151,10 +153,12 @@ def _kept_facts(groups: Groups) -> str:
 class DuckDBEngine:
     """Counts with DuckDB, which streams files and spills to disk when memory is full."""
 
-    def __init__(self, source: Any, keep: bool | None = None) -> None:
-        self._source = source_of(source)
-        self._connection = connect()
-        self._keeper = Keeper(self._source, self._connection, keep)
+    def __init__(self, source: Any, keep: bool | None = None, view: View = AS_IT_IS) -> None:
+        self._source, self._connection = source_of(source, view), connect()
+        self._keeper: Source = Keeper(self._source, self._connection, keep)
+        if view.has_expressions:
+            expressions = derived(schema(self._source, self._connection), view)
+            self._source, self._keeper = (Mapped(each, expressions) for each in (self._source, self._keeper))
         self.columns, self.no_columns = schema(self._source, self._connection), index_of(source)
 
     def check_source(self) -> None:

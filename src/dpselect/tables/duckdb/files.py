@@ -38,6 +38,7 @@ import glob
 import gzip
 import itertools
 import os
+import tempfile
 import threading
 import weakref
 import zlib
@@ -64,9 +65,11 @@ from dpselect.tables.duckdb.source import (
     has_arrow,
     progress_shown,
     registered,
+    spill_path,
 )
 from dpselect.tables.duckdb.values import identifier
 from dpselect.tables.files import Database, Format, Listing, State, System, Watch, check_once, files_of, shown, state_of
+from dpselect.tables.view import AS_IT_IS, View
 
 _KINDS = "give a path, a database's URL, a DuckDB relation, a pandas or polars DataFrame, or an Arrow table"
 
@@ -120,27 +123,38 @@ class CSVFiles(_Files):
 
     _change = "its header is another one: open it again"
 
-    def __init__(self, listing: Listing) -> None:
-        watch = Watch(listing.paths, partial(_common_header, listing.paths))
+    def __init__(self, listing: Listing, view: View = AS_IT_IS) -> None:
+        watch = Watch(listing.paths, partial(_common_header, listing.paths, view))
         self.delimiter, self.names = watch.facts
+        self.encoding, self.style = view.encoding, view.style
         super().__init__(listing, watch, self.names)
         lines, wanted = csv_lines(self._option, self._join), [*self.names, *self.folders]
-        text = rows_of(lines, self.delimiter, self.names, wanted, self._named)
-        self._query = Query(text, self._parameters)
+        self._text = rows_of(lines, self.delimiter, self.names, wanted, self._named)
+        self._copies = None if view.is_utf8 else Copies(self.files, self.encoding)
 
     def is_untyped(self, column: str) -> bool:  # noqa: ARG002 - as of Source
         return True
 
     def rows(self, cursor: Cursor, names: Sequence[str] | None) -> AbstractContextManager[Query]:  # noqa: ARG002 - as of Source
-        return nullcontext(self._query)
+        if names is None:  # no row is read
+            return nullcontext(Query(self._text, self._parameters))
+        return nullcontext(Query(self._text, {**self._parameters, **self._paths()}))
+
+    def _paths(self) -> dict[str, Any]:
+        # What DuckDB reads: the files, or their copies in UTF-8.
+        if self._copies is None:
+            return {}
+        paths = self._copies.paths()
+        return {"paths": list(map(_pattern, paths)), **({"files": list(map(str, paths))} if self.folders else {})}
 
     def left_out(self, cursor: Cursor) -> dict[Reason, int]:
         query = (
             f"SELECT {line_fault(self.delimiter, len(self.names))} AS fault, count(*) FROM {csv_lines()}"
             " WHERE line IS NOT NULL GROUP BY fault"
         )
-        found = dict(cursor.execute(query, {"paths": self._parameters["paths"]}).fetchall())
-        total, encoding, empty = map(sum, zip(*map(_lines_of_file, self.files), strict=True))
+        paths = self.files if self._copies is None else self._copies.paths()
+        found = dict(cursor.execute(query, {"paths": list(map(_pattern, paths))}).fetchall())
+        total, encoding, empty = map(sum, zip(*map(_lines_of_file, paths), strict=True))
         # What DuckDB did not return and is not UTF-8's fault is beyond its limit. A line that begins with the separator
         # is read as an empty one.
         beyond = total - sum(found.values()) - encoding - empty
@@ -152,10 +166,39 @@ class CSVFiles(_Files):
         }
 
 
-def _common_header(paths: Sequence[Path]) -> tuple[str, list[str]]:
-    first = header_of(paths[0])
+class Copies:
+    """Private copies of text files in UTF-8, made again when a file changes. A byte without a meaning is U+FFFD."""
+
+    def __init__(self, files: Sequence[Path], encoding: str) -> None:
+        self._files, self._encoding = files, encoding
+        self._lock = threading.Lock()
+        self._state: State | None = None
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+
+    def paths(self) -> list[Path]:
+        """Return the copies, in the order of the files."""
+        with self._lock:
+            state = state_of(self._files)
+            if self._folder is None or state is None or state != self._state:
+                self._folder, self._state = self._made(), state
+            return [Path(self._folder.name, f"{i}.csv") for i in range(len(self._files))]
+
+    def _made(self) -> "tempfile.TemporaryDirectory[str]":
+        private = spill_path() or None  # only this user can enter it
+        if private is not None:
+            Path(private).mkdir(exist_ok=True)
+        folder = tempfile.TemporaryDirectory(dir=private)
+        for i, file in enumerate(self._files):
+            with _opened(file) as source, Path(folder.name, f"{i}.csv").open("wb") as copy:
+                while block := source.read(_BLOCK):
+                    copy.write(block.decode(self._encoding, "replace").encode())
+        return folder
+
+
+def _common_header(paths: Sequence[Path], view: View = AS_IT_IS) -> tuple[str, list[str]]:
+    first = header_of(paths[0], view)
     for path in paths[1:]:
-        if header_of(path) != first:
+        if header_of(path, view) != first:
             same = "give files with the same columns"
             raise InvalidValue(f"{shown(path)}: its header differs from that of {shown(paths[0])}: {same}")
     return first
@@ -274,8 +317,15 @@ class Relation(Frame):
         return self._frame.project(", ".join(map(identifier, names)) if distinct else "*").__arrow_c_stream__()
 
 
-def source_of(source: Any) -> Source:
-    """The source for the object that the user gave."""
+def source_of(source: Any, view: View = AS_IT_IS) -> Source:
+    """The source for the object that the user gave, before expressions."""
+    found = _source_of(source, view)
+    if view.of_text() and not isinstance(found, CSVFiles):
+        raise InvalidValue(f"{next(iter(view.of_text()))} is for text files, and source is not one: leave it out")
+    return found
+
+
+def _source_of(source: Any, view: View) -> Source:
     if isinstance(source, Database):
         if source.system is not System.DUCKDB:
             needs = f"{source.system.value} needs its ADBC driver and PyArrow"
@@ -285,7 +335,7 @@ def source_of(source: Any) -> Source:
         return source_of_database(source)
     if isinstance(source, (str, Path)):
         listing = files_of(str(source))
-        return CSVFiles(listing) if listing.format is Format.CSV else ParquetFiles(listing)
+        return CSVFiles(listing, view) if listing.format is Format.CSV else ParquetFiles(listing)
     if isinstance(source, duckdb.DuckDBPyRelation):
         return Relation(source)
     if not any(hasattr(type(source), attribute) for attribute in ("columns", "schema", "__arrow_c_stream__")):
@@ -395,9 +445,7 @@ def _can_be_kept(source: CSVFiles) -> bool:
 # Lines of CSV files.
 
 
-_DELIMITERS = ",;\t|"
-
-
+_GUESSED_DELIMITERS = ",;\t|"
 _LONGEST_HEADER = 1_000_000
 _SEPARATOR, _BYTE = "\x1f", b"\x1f"
 LONGEST_LINE = 65_536
@@ -408,24 +456,33 @@ LONGEST_READ = 2_000_000
 _MOST_REPEATS = 1_000
 
 
-def header_of(path: Path) -> tuple[str, list[str]]:
+def header_of(path: Path, view: View = AS_IT_IS) -> tuple[str, list[str]]:
     """The delimiter and the column names of a CSV file, both from its first line, which is public."""
+    # A column without a name, as pandas writes the index, gets that of its position.
+    encoding = "utf-8-sig" if view.is_utf8 else view.encoding
 
     def first_line() -> str:
         with _opened(path) as file:
-            return file.readline(_LONGEST_HEADER).decode("utf-8-sig").rstrip("\r\n")
+            return file.readline(_LONGEST_HEADER).decode(encoding).rstrip("\r\n")
 
     where = shown(path)
-    unreadable = InvalidValue(f"{where}: this is not a CSV file in UTF-8: save it as CSV in UTF-8, or as Parquet")
+    kind = "UTF-8" if view.is_utf8 else encoding
+    unreadable = InvalidValue(
+        f"{where}: this is not a CSV file in {kind}: save it as CSV in UTF-8 or as Parquet, or state its encoding, such"
+        " as latin-1 or cp1252"
+    )
     line = withheld(first_line, unreadable, (UnicodeDecodeError, EOFError, OSError, zlib.error))
     outside = "".join(line.split('"')[::2])  # outside quotation marks
-    delimiter = max(_DELIMITERS, key=outside.count)
+    delimiter = view.delimiter or max(_GUESSED_DELIMITERS, key=outside.count)
     names: list[str] = []
     with suppress(csv.Error):
         names = next(csv.reader([line], delimiter=delimiter, strict=True), [])
     # Names that look like data are not shown: a file without a header would reveal its first row.
-    if not names or not all(name.strip() and name.isprintable() for name in names):
+    if not line:
+        raise InvalidValue(f"{where}: the first line must be a header with the names of the columns, and it is empty")
+    if not any(map(str.strip, names)) or not all(map(str.isprintable, names)):
         raise InvalidValue(f"{where}: the first line must be a header with a name for each column: add one")
+    names = [name if name.strip() else f"column_{i}" for i, name in enumerate(names, start=1)]
     if any(map(_is_number, names)):
         raise InvalidValue(f"{where}: the first line holds numbers, not names of columns: add a header line")
     if len(set(map(str.lower, names))) != len(names):
@@ -485,7 +542,7 @@ def _is_well_formed(delimiter: str, number: int | None = None) -> str:
 
 def _patterns(delimiter: str) -> tuple[str, str]:
     # Texts between quotation marks follow each other: the end of one and the start of the next are a doubled mark.
-    between = "\\|" if delimiter == "|" else delimiter
+    between = f"\\{delimiter}" if delimiter in "|^" else delimiter
     return between, f'(?:(?:"[^"]*")+|[^"{between}]*)'
 
 

@@ -40,7 +40,7 @@ from dpselect._validate import is_unicode, withheld
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue
 from dpselect.tables.checks import Reason
 from dpselect.tables.duckdb.values import column_of, identifier, value_of
-from dpselect.tables.kinds import Column, Kind
+from dpselect.tables.kinds import PLAIN, Column, Kind, Style
 
 Cursor: TypeAlias = duckdb.DuckDBPyConnection
 _Read = TypeVar("_Read")
@@ -61,6 +61,7 @@ class Source:
 
     files: Sequence[Path] = ()  # empty if the rows are not in files
     needs_arrow: frozenset[str] = frozenset()  # the columns that only Arrow could read, if it is not installed
+    style: Style = PLAIN  # how numbers and dates are written in columns without a type
 
     def is_untyped(self, column: str) -> bool:  # noqa: ARG002 - most sources have types for all columns
         """Return whether the source has no type for this column and gives it as text."""
@@ -123,7 +124,14 @@ def schema(source: Source, connection: Cursor) -> Mapping[str, Column]:
     # An error of the engine or of the user's relation may quote a value.
     described = withheld(describe, EngineFailure(UNREADABLE))
     columns = (column_of(name, type_, source.is_untyped(name)) for name, type_, *_ in described)
-    return {column.name: replace(column, needs_arrow=column.name in source.needs_arrow) for column in columns}
+    return {
+        column.name: replace(
+            column,
+            needs_arrow=column.name in source.needs_arrow,
+            style=source.style if column.untyped else PLAIN,
+        )
+        for column in columns
+    }
 
 
 def has_arrow() -> bool:

@@ -37,10 +37,12 @@ from dpselect.tables.kinds import (
     DUCKDB_INTEGERS,
     INTEGERS,
     LARGEST_RANK,
+    PLAIN,
     TEXT_DIGITS,
     Column,
     Kind,
     Span,
+    Style,
     digits_after_point,
 )
 
@@ -95,22 +97,57 @@ def text_of(column: Column) -> str:
     return x if column.type == "VARCHAR" else f"CAST({x} AS VARCHAR)"
 
 
-def read_as(column: Column, type_: str) -> str:
-    """What the text of a row says in a type of DuckDB; NULL if it says nothing. All texts are read here."""
-    return f"TRY_CAST({text_of(column)} AS {type_})"
+def number_in(text: str, style: Style = PLAIN) -> str:
+    """DuckDB's SQL of a text as DuckDB writes numbers; NULL for some texts that are no numbers in this style."""
+    mark, separator = style.decimal, style.thousands
+    if separator is not None:
+        spaces = "\u00a0\u202f" if separator == " " else ""  # as programs write them between digits
+        one = f"[{separator}{spaces}]"
+        grouped = rf"\s*[-+]?[0-9]{{1,3}}(?:{one}[0-9]{{3}})+(?:[{mark}][0-9]*)?\s*"
+        without = (
+            f"regexp_replace({text}, '{one}', '', 'g')" if spaces else f"replace({text}, '{_quoted(separator)}', '')"
+        )
+        text = (
+            f"CASE WHEN NOT regexp_matches({text}, '[0-9]{_quoted(one)}') THEN {text}"
+            f" WHEN regexp_full_match({text}, '{_quoted(grouped)}') THEN {without} END"
+        )
+    # A point is no decimal mark then.
+    return text if mark == "." else f"CASE WHEN NOT contains({text}, '.') THEN replace({text}, '{mark}', '.') END"
+
+
+def _quoted(text: str) -> str:
+    return text.replace("'", "''")
+
+
+def read_text(text: str, kind: Kind, style: Style = PLAIN) -> str:
+    """DuckDB's SQL of what a text says as one of a kind; NULL if it says nothing. It cannot fail on a row.
+
+    All texts are read here, and numbers by `number_in`.
+    """
+    if kind is Kind.TEXT:
+        return text
+    if kind.is_time and style.dates is not None:
+        return f"TRY_CAST(try_strptime(trim({text}), '{_quoted(style.dates)}') AS {kind.type})"
+    if not kind.is_number:
+        return f"TRY_CAST({text} AS {kind.type})"
+    text = number_in(text, style)
+    if kind is not Kind.INTEGER:
+        return f"TRY_CAST({text} AS {kind.type})"
+    # A number with a point or an exponent may be whole, too: pandas writes 3.0 if a column has missing values. It is
+    # read as a decimal is. DuckDB would round 12.5.
+    read = f"TRY_CAST({text} AS {Kind.DECIMAL.type})"
+    whole = f"TRY_CAST({read} AS HUGEINT)"
+    return (
+        rf"CASE WHEN regexp_full_match({text}, '\s*[-+]?[0-9_]+(?:\.0*)?\s*') THEN TRY_CAST({text} AS HUGEINT)"
+        f" WHEN TRY_CAST({whole} AS {Kind.DECIMAL.type}) = {read} THEN {whole} END"
+    )
 
 
 def value_of(column: Column, kind: Kind) -> str:
     """The value of a row, in a text the one of this kind; NULL for what does not fit. It cannot fail on a row."""
     x = identifier(column.name)
     if column.is_text:
-        if kind is Kind.TEXT:
-            return text_of(column)
-        read = read_as(column, kind.type)
-        if kind is not Kind.INTEGER:
-            return read
-        # DuckDB would read 12.5 as 13.
-        return rf"CASE WHEN regexp_full_match({text_of(column)}, '\s*[-+]?[0-9]+\s*') THEN {read} END"
+        return read_text(text_of(column), kind, column.style)
     if column.kind is Kind.INTEGER:
         return f"TRY_CAST({x} AS HUGEINT)" if is_wide(column) else f"CAST({x} AS BIGINT)"
     return f"TRY_CAST({x} AS {column.kind.type})" if column.kind.is_moment else x
@@ -476,11 +513,12 @@ class OnGrid:
         low, high = f"CAST('{self._first}{exponent}' AS {type_})", f"CAST('{self._last}{exponent}' AS {type_})"
         if column.kind is Kind.DECIMAL:
             return f"{_clamped(identifier(column.name), low, high)} * {10**digits}"
-        double = read_as(column, "DOUBLE")
+        double = value_of(column, Kind.FLOAT)
         zero = f"least(greatest(CAST(0 AS {type_}), {low}), {high})"
         finite = f"CASE WHEN {double} >= 1 THEN {high} WHEN {double} <= -1 THEN {low} ELSE {zero} END"
         beyond = _if_a_number(double, finite=finite, low=low, high=high)
-        return f"coalesce({_clamped(read_as(column, type_), low, high)}, {beyond}) * {10**digits}"
+        exact = f"TRY_CAST({number_in(text_of(column), column.style)} AS {type_})"
+        return f"coalesce({_clamped(exact, low, high)}, {beyond}) * {10**digits}"
 
     def plain_ways(self) -> list[tuple[str, str]]:
         """Return when the float x of a text decides its item: conditions and items, for numbers of moderate size."""
@@ -507,7 +545,11 @@ class OnGrid:
         is_moderate = grid.digits <= _PLAIN_DIGITS and max(abs(grid.first), abs(grid.last)) <= 10**_PLAIN_DIGITS
         if not (column.is_text and is_moderate):
             return []
-        text, x, scale = text_of(column), value_of(column, Kind.FLOAT), f"CAST({10**grid.digits} AS DOUBLE)"
+        text, x, scale = (
+            number_in(text_of(column), column.style),
+            value_of(column, Kind.FLOAT),
+            f"CAST({10**grid.digits} AS DOUBLE)",
+        )
         nearest = f"round({x} * {scale})"
         # Conditions begin with it: DuckDB then computes it once for all of them.
         error = f"({x} - {nearest} / {scale})"

@@ -44,13 +44,14 @@ from dpselect.tables.spark import queries
 from dpselect.tables.spark.queries import FrameValues, Keyed, Reading, frame_values
 from dpselect.tables.spark.source import check_workers, rows_of
 from dpselect.tables.spark.workers import SUMMARY_SCHEMA, SparkChooser, SparkFinder
+from dpselect.tables.view import AS_IT_IS, View
 
 
 class SparkEngine:
     """Counts with Spark. It uses only the DataFrame API, so it works with Spark Connect."""
 
-    def __init__(self, source: Any) -> None:
-        self._rows = rows_of(source)
+    def __init__(self, source: Any, view: View = AS_IT_IS) -> None:
+        self._rows = rows_of(source, view)
         check_workers(self._rows.spark)
         self.columns, self.no_columns = self._rows.columns, dict[str, str]()
         self._connection = connect()  # for public lists only

@@ -20,12 +20,14 @@ from pyspark.sql import types as spark
 from dpselect._validate import withheld
 from dpselect._version import __version__
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue, MissingExtra
+from dpselect.tables.duckdb.expressions import derived
 from dpselect.tables.duckdb.files import CSVFiles, ParquetFiles, source_of
 from dpselect.tables.duckdb.source import Query, Source, connect, of_source, of_sums, read, schema
 from dpselect.tables.duckdb.values import column_of, identifier, is_wide
 from dpselect.tables.files import check_once
-from dpselect.tables.kinds import Column, Kind
-from dpselect.tables.spark.workers import LineReader, ranges_of
+from dpselect.tables.kinds import PLAIN, Column, Kind
+from dpselect.tables.spark.workers import Deriver, LineReader, ranges_of
+from dpselect.tables.view import AS_IT_IS, UTF8, View
 
 _NO_JAVA = (
     "engine 'spark' could not start Spark, which needs Java 17 or newer: install it (Debian: apt install"
@@ -167,7 +169,8 @@ class LineRows(Rows):
         super().__init__(source)
         self.spark, self.columns = session(), dict(schema(source, connect()))
         ranges = tuple(ranges_of(source.files))
-        self._reader = LineReader(ranges, source.delimiter, tuple(source.names), (), source.folders)
+        encoding = "" if source.encoding in UTF8 else source.encoding
+        self._reader = LineReader(ranges, source.delimiter, tuple(source.names), (), source.folders, encoding)
 
     def select(self, names: Sequence[str], *, people: bool = False) -> DataFrame:  # noqa: ARG002 - already exact
         self.check()
@@ -201,13 +204,78 @@ class LocalRows(Rows):
         return self.spark.createDataFrame(rows, ", ".join(f"c{i} {type_}" for i, (_, type_) in enumerate(sent)))
 
 
-def rows_of(source: Any) -> Rows:
-    """The source for the object that the user gave."""
+# The types of derived columns, of DuckDB and of Spark.
+_DERIVED = {
+    Kind.BOOLEAN: ("BOOLEAN", "boolean"),
+    Kind.INTEGER: ("BIGINT", "bigint"),
+    Kind.FLOAT: ("DOUBLE", "double"),
+    Kind.TEXT: ("VARCHAR", "string"),
+    Kind.DATE: ("DATE", "date"),
+    Kind.TIMESTAMP: ("TIMESTAMP", "timestamp_ntz"),
+}
+
+
+def _typed(name: str, column: Column) -> str:
+    # As `queries.typed`, under the name that expressions use.
+    own = f"TRY_CAST({name} AS {column.type})" if column.kind is Kind.INTEGER else name
+    return f"{own} AS {identifier(column.name)}"
+
+
+class MappedRows(Rows):
+    """Other rows, with derived columns and a filter, which the workers' DuckDB evaluates."""
+
+    def __init__(self, rows: Rows, view: View) -> None:
+        self._rows, self.spark = rows, rows.spark
+        self._made = made = derived(rows.columns, view)
+        style = next((column.style for column in rows.columns.values() if column.untyped), PLAIN)
+        texts = {name: replace(column_of(name, "VARCHAR", name in made.untyped), style=style) for name in made.kinds}
+        own = {
+            name: texts[name] if kind is Kind.TEXT else column_of(name, _DERIVED[kind][0])
+            for name, kind in made.kinds.items()
+        }
+        self.columns = {**rows.columns, **own}
+
+    def check(self) -> None:
+        self._rows.check()
+
+    def select(self, names: Sequence[str], *, people: bool = False) -> DataFrame:
+        # What expressions read comes first, then what passes through, with the person last, if they are no expression.
+        passing = [name for name in names if name not in self._made.selected]
+        wanted = list(dict.fromkeys(name for name in names if name in self._made.selected))
+        read = self._made.needed(wanted)
+        given = self._rows.select([*read, *passing], people=people and names[-1] in passing)
+        types = dict(given.dtypes)
+        texts = [name for name, type_ in types.items() if type_ == "string"]
+        sent = given.select(*(F.col(n).cast("binary").alias(n) if n in texts else F.col(n) for n in given.columns))
+        typed = {f"c{i}": _typed(f"c{i}", self._rows.columns[name]) for i, name in enumerate(read)}
+        numbers = {name: f"d{i}" for i, name in enumerate(wanted)}
+        deriver = Deriver(typed, {numbers[name]: self._made.selected[name] for name in wanted}, self._made.condition)
+        schema = [f"{name} {type_}" for name, type_ in sent.dtypes]
+        schema += [f"{numbers[name]} {_DERIVED[self._made.kinds[name]][1]}" for name in wanted]
+        found = sent.mapInArrow(deriver, ", ".join(schema))
+        places = iter(range(len(read), len(given.columns)))
+        own = [numbers[name] if name in numbers else f"c{next(places)}" for name in names]
+        return found.select(
+            *(F.col(n).cast(types.get(n, dict(found.dtypes)[n])).alias(f"c{i}") for i, n in enumerate(own))
+        )
+
+    def content(self, columns: Sequence[Column]) -> str:
+        names = [column.name for column in columns]
+        return self._rows.content([self._rows.columns[name] for name in self._made.needed(names)])
+
+
+def rows_of(source: Any, view: View = AS_IT_IS) -> Rows:
+    """The rows of the object that the user gave."""
+    rows = _rows_of(source, view)
+    return MappedRows(rows, view) if view.has_expressions else rows
+
+
+def _rows_of(source: Any, view: View) -> Rows:
     if isinstance(source, DataFrame):
         if source.isStreaming:
             raise InvalidType("source is a stream, which never ends: write it to a table first")
         return FrameRows(source)
-    found = source_of(source)
+    found = source_of(source, view)
     if isinstance(found, CSVFiles):
         return LineRows(found)
     return _parquet_rows(found) if isinstance(found, ParquetFiles) else LocalRows(found)

@@ -110,6 +110,7 @@ class LineReader(_Worker):
     names: tuple[str, ...]
     wanted: tuple[str, ...]
     folders: Mapping[str, Sequence[str | None]] = field(default_factory=dict, repr=False)  # a value for each file
+    encoding: str = ""  # nothing for UTF-8
 
     def answer(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         connection = connect_in_worker()
@@ -126,7 +127,8 @@ class LineReader(_Worker):
     def _table(self, found: list[bytes], file: int) -> pa.Table:
         values = (pa.scalar(column[file], pa.string()) for column in self.folders.values())
         columns = {f"folder{i}": pa.repeat(value, len(found)) for i, value in enumerate(values)}
-        return pa.table({"line": pa.array(found, pa.binary()), **columns})
+        lines = [line.decode(self.encoding, "replace").encode() for line in found] if self.encoding else found
+        return pa.table({"line": pa.array(lines, pa.binary()), **columns})
 
 
 def lines_in(range_: Range) -> Iterator[list[bytes]]:
@@ -194,6 +196,28 @@ class Reader(_Worker):
             connection.register("dpselect_batch", decoded(block.select(list(self.expressions)), connection))
             found = connection.sql(query).to_arrow_table()
             yield from _replaced(block, found).to_batches()
+
+
+@dataclass(frozen=True)
+class Deriver(_Worker):
+    """Adds derived columns, and drops the rows for which the condition is not true. Other columns pass through."""
+
+    failure = "a worker could not read its rows"
+    typed: Mapping[str, str]  # the columns that are read, by number: DuckDB's SQL of each in its type, under its name
+    selected: Mapping[str, str]
+    condition: str
+
+    def answer(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        connection = connect_in_worker()
+        found = {**self.selected, "counts": self.condition or "true"}
+        rows = f"SELECT {', '.join(self.typed.values()) or '1'} FROM dpselect_batch"
+        for batch in batches:
+            block = pa.table(batch)
+            connection.register("dpselect_batch", decoded(block.select(list(self.typed)), connection))
+            made = connection.sql(f"SELECT {_listed(found)} FROM ({rows})").to_arrow_table()
+            for name in self.selected:
+                block = block.append_column(name, made[name])
+            yield from block.filter(made["counts"]).to_batches()
 
 
 def _listed(expressions: Mapping[str, str]) -> str:
