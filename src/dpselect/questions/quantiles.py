@@ -367,7 +367,7 @@ class OverRange(OfTable):
         # these, two questions would be one for a ledger.
         last, end = self.grid.value(self.grid.size - 1), self.grid.ends[1]
         ends = {} if end == last else {"end": str(end)}
-        read = {"kind": self.grid.kind.value} if self.column.is_text else {}
+        read = {"values": self.grid.kind.value} if self.column.is_text else {}
         rows = {} if self.max_rows is None else {"per_person": ROWS, "max_rows": self.max_rows}
         levels: dict[str, Any] = {"level": str(self.only)}
         if not self.returns_one:
