@@ -88,6 +88,24 @@ def test_what_is_written_is_read_again_and_is_what_the_schema_says(question):
         assert not is_valid({}, properties[name]), name
 
 
+def test_a_schema_says_what_must_be_stated_and_what_it_means():
+    required = {each: set(each.schema()["required"]) - {"question"} for each in map(type, QUESTIONS)}
+    assert required == {
+        Mode: {"candidates"},
+        TopK: {"candidates", "k"},
+        UnlistedMode: {"candidates"},  # a constant, by which it is told apart
+        UnlistedTopK: {"candidates", "k"},
+        Values: set(),
+        Quantile: {"level"},
+        Quantiles: {"levels"},
+        Select: {"candidates"},
+    }
+    properties = TopK.schema()["properties"]
+    assert properties["k"]["description"] == "How many candidates to return; LO:HI for the margin."
+    assert properties["groups"]["description"].startswith("One answer for each group")
+    assert "description" not in properties["rule"]
+
+
 @pytest.mark.parametrize("question", QUESTIONS, ids=repr)
 def test_whole_numbers_of_other_types_make_the_same_question(question):
     """Those of NumPy overflow: 100 groups of 100 values each were 16 coins."""
