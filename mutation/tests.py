@@ -58,6 +58,7 @@ ARITHMETIC = {
     "questions/quantiles.py": (
         _REFUSALS,
         "tests/questions/test_edges.py",
+        "tests/tables/test_estimates.py",
         "tests/tables/test_quantiles.py",
         "tests/analysis/test_quantile_plans.py",
         "tests/analysis/test_plans.py",
@@ -99,6 +100,14 @@ ARITHMETIC = {
         "tests/analysis/test_question_json.py",
         "tests/tables/test_accuracy.py",
         "tests/analysis/test_plans.py",
+        _WORDS,
+    ),
+    "questions/splitting.py": ("tests/tables/test_splitting.py",),
+    "questions/options.py": (
+        "tests/questions/test_edges.py",
+        "tests/questions/test_own_question.py",
+        "tests/analysis/test_question_json.py",
+        "tests/cli/test_mistakes.py",
         _WORDS,
     ),
     "questions/rows.py": (

@@ -65,7 +65,9 @@ class TooLong(NotFinite):
 def rational(number: Any) -> Fraction:
     """The exact value of an int, bool, float, Fraction, Decimal or NumPy scalar."""
     if isinstance(number, Fraction):
-        return _quotient(int(number.numerator), int(number.denominator), number)
+        # A subclass may compute in its own way, as a pure budget does.
+        plain = number if type(number) is Fraction else None
+        return _quotient(int(number.numerator), int(number.denominator), plain)
     if isinstance(number, (Integral, np.bool_)):
         return _quotient(int(number), 1)
     if isinstance(number, Decimal):

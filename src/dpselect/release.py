@@ -240,7 +240,7 @@ ledger_id=None)
         """How far the answer may be off, from public numbers alone; None if it is not about a table."""
         try:
             return None if self.about.measured is None else self.about.measured()
-        except OverflowError:  # the bounds of a tiny epsilon are larger than any float
+        except (OverflowError, ZeroDivisionError):  # the bounds of a tiny epsilon are larger than any float
             return None
 
     def __repr__(self) -> str:

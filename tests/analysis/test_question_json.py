@@ -2,9 +2,10 @@
 
 import datetime
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from dpselect import every
@@ -85,6 +86,44 @@ def test_what_is_written_is_read_again_and_is_what_the_schema_says(question):
         if value is not None or "anyOf" in properties[name]:
             assert name == "question" or is_valid(value, properties[name]), (name, properties[name])
         assert not is_valid({}, properties[name]), name
+
+
+def test_a_schema_says_what_must_be_stated_and_what_it_means():
+    required = {each: set(each.schema()["required"]) - {"question"} for each in map(type, QUESTIONS)}
+    assert required == {
+        Mode: {"candidates"},
+        TopK: {"candidates", "k"},
+        UnlistedMode: {"candidates"},  # a constant, by which it is told apart
+        UnlistedTopK: {"candidates", "k"},
+        Values: set(),
+        Quantile: {"level"},
+        Quantiles: {"levels"},
+        Select: {"candidates"},
+    }
+    properties = TopK.schema()["properties"]
+    assert properties["k"]["description"] == "How many candidates to return; LO:HI for the margin."
+    assert properties["groups"]["description"].startswith("One answer for each group")
+    assert "description" not in properties["rule"]
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=repr)
+def test_whole_numbers_of_other_types_make_the_same_question(question):
+    """Those of NumPy overflow: 100 groups of 100 values each were 16 coins."""
+
+    class Own(int):
+        def __mul__(self, other):
+            return 0
+
+    names = [each.name for each in fields(question) if each.init and type(getattr(question, each.name)) is int]
+    for name in names:
+        value = getattr(question, name)
+        kinds = [Own, *(kind for kind in (np.int8, np.int64) if value <= np.iinfo(kind).max)]
+        for kind in kinds:
+            again = replace(question, **{name: kind(value)})
+            assert again == question
+            assert type(getattr(again, name)) is int
+            assert json.loads(json.dumps(again.to_dict())) == question.to_dict()
+    assert Values(max_values=np.int8(100), groups=np.int8(100), max_groups=np.int8(100)).draws == 10_000
 
 
 def test_every_name_of_a_question_is_read():

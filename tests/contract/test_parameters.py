@@ -13,7 +13,7 @@ from flint import arb, ctx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpselect import ExponentialMechanism, Guarantee, Mechanism, PermuteAndFlip, ReportNoisyMax, errors
+from dpselect import ExponentialMechanism, Guarantee, Mechanism, PermuteAndFlip, ReportNoisyMax, errors, pure
 from dpselect.mechanisms import permute_and_flip
 from dpselect.mechanisms.privacy import BOUNDED_RANGE, LAPLACE, PURE_LOSS
 from tests.carried import carried
@@ -142,6 +142,26 @@ def test_extreme_parameters_keep_privacy_and_sense(kind):
     assert set(loud.select_rows([[0, 1]] * 300).tolist()) == {0, 1}
     assert kind(1e300).select([0, 1, 0]) == 1
     assert set(kind(1, sensitivity=1e308).select_rows([[-1.7e308, 1.7e308]] * 300).tolist()) == {0, 1}
+
+
+class Odd(Fraction):
+    """A fraction that computes in its own way."""
+
+    def __truediv__(self, other):
+        return Fraction(100)
+
+    def __mul__(self, other):
+        return Fraction(1, 100)
+
+    __rmul__ = __mul__
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_the_value_of_a_fraction_counts(kind):
+    for number in (Odd(1, 3), pure("1/3")):
+        found, plain = kind(number, sensitivity=number), kind(Fraction(1, 3), sensitivity=Fraction(1, 3))
+        assert {type(found.epsilon), type(found.sensitivity), type(found.score_range)} == {Fraction}
+        assert (found.rate, found.guarantee.times(3)) == (plain.rate, plain.guarantee.times(3))
 
 
 @given(epsilon=st.fractions(min_value="1/10000000000000", max_value=10**9))

@@ -6,7 +6,7 @@ It is one record with its options, and one call that registers its name. No othe
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,7 +16,7 @@ from pyarrow.csv import write_csv
 
 import dpselect
 from dpselect import Ledger, analysis
-from dpselect.accounting.budget import Price
+from dpselect.accounting.budget import Budget, Price
 from dpselect.cli import main
 from dpselect.errors import BudgetExceeded, InvalidType, InvalidValue
 from dpselect.explore.answers import asked_of
@@ -24,6 +24,7 @@ from dpselect.explore.app import Explorer
 from dpselect.explore.scores import made
 from dpselect.mechanisms.base import MechanismBase
 from dpselect.mechanisms.parameters import Claim, stated
+from dpselect.questions import Mode
 from dpselect.questions.methods import Peel, negated
 from dpselect.questions.options import QUESTIONS, Named, Option, listed, option
 from dpselect.questions.question import OF_TABLE, Asked, Draw, OfTable, Question
@@ -154,6 +155,54 @@ def test_a_table_answers_it_and_a_ledger_is_charged(tmp_path: Path) -> None:
     for other, value in (("shade", 1), ("max_groups", 2), ("delta", "1e-9")):
         with pytest.raises(InvalidType, match=f"{other} is not a parameter of least, which takes candidates"):
             table.ask("least", "x", candidates=LISTED, epsilon=1, **{other: value})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Heavy(Mode):
+    """It says that one person changes a count by five, and leaves the draw to a question that says by one."""
+
+    name: ClassVar[str] = "heavy"
+
+    @property
+    def claim(self) -> Claim:
+        return stated(5, self.is_added)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Thrice(Mode):
+    """It says that it draws three times, and leaves the price to a question that draws once."""
+
+    name: ClassVar[str] = "thrice"
+
+    @property
+    def draws(self) -> int:
+        return 3 * self.max_groups
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cheap(Least):
+    """It charges for one draw of the two that it claims."""
+
+    name: ClassVar[str] = "cheap"
+
+    @property
+    def rounds(self) -> int:
+        return 2
+
+    def draw(self, price: Price, budget: Budget | None = None) -> Draw:
+        return replace(super().draw(price, budget), count=1)
+
+
+@pytest.mark.parametrize("record", [Heavy, Thrice, Cheap])
+def test_a_question_that_draws_otherwise_than_it_claims_is_refused(
+    record: type[OfTable], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(QUESTIONS, record.name, Named(record.name, record, "help", "help"))
+    table = dpselect.open_table(ROWS, person="who", ledger=tmp_path / "l", budget=2)
+    for asking in (table.ask, table.draw):
+        with pytest.raises(InvalidValue, match=f"question {record.name} claims"):
+            asking(record.name, "x", candidates=LISTED, epsilon=1)
+    assert not Ledger(tmp_path / "l").entries()
 
 
 def test_it_is_planned() -> None:

@@ -1,14 +1,22 @@
 """Every question with a ledger: what is charged, nothing beyond the budget, and requests that are repeated for free."""
 
+import itertools
+import json
+import warnings
+from contextlib import suppress
+from datetime import date, datetime
+from decimal import Decimal
 from fractions import Fraction
 from unittest.mock import Mock
 
+import pyarrow as pa
 import pytest
 
 import dpselect
 from dpselect import Ledger, approximate, every, pure, zcdp
-from dpselect.errors import BudgetExceeded, RequestConflict
+from dpselect.errors import BudgetExceeded, InvalidType, InvalidValue, RequestConflict
 from dpselect.tables.duckdb import engine as duckdb_engine
+from dpselect.tables.kinds import Column, Kind, public_span
 from tests.golden.charges import CANDIDATES, DELTA, GROUPS, QUESTIONS, RANGE
 from tests.tables.looking import opened
 
@@ -135,6 +143,78 @@ def test_a_request_is_repeated_and_costs_nothing(name, groups, tmp_path):
         with pytest.raises(RequestConflict):
             getattr(grouped, method)(arguments[0], *(changed.values() or arguments[1:]), **{**own, **price, **rest})
     assert len(Ledger(tmp_path / "ledger").entries()) == 1
+
+
+# Ranges, in the forms in which users state them: several are the same grid, and most are not.
+ENDS = [
+    *({"lower": 0, "upper": upper} for upper in (10, Decimal(10), "10", "10.0", 10.0, 9, 11)),
+    *({"lower": 0, "upper": upper, "step": 3} for upper in (8, 9, 10, 11, 12)),
+    *({"lower": 0, "upper": 1, "step": step} for step in (Decimal("0.5"), 0.5, "0.5", Decimal("0.3"), "0.30", 0.3)),
+    *({"lower": lower} for lower in (0, 0.0, "2026-01-01")),
+    {"lower": "2026-01-01", "upper": "2026-01-31"},
+    *({"lower": "2026-01-01", "upper": upper, "step": 7} for upper in ("2026-01-29", "2026-01-31")),
+    *({"lower": "2026-01-01 00:00:00", "upper": f"2026-01-31 {hour}:00:00", "step": 86400} for hour in ("00", "13")),
+    {"step": 1},
+    {"range": "log"},
+]
+COLUMNS = {
+    "text": (Column("x", "VARCHAR", Kind.TEXT, untyped=True), ["1", "2.5", "2026-01-01"]),
+    "integer": (Column("x", "BIGINT", Kind.INTEGER), [1, 2]),
+    "float": (Column("x", "DOUBLE", Kind.FLOAT), [1.0, 2.5]),
+    "decimal": (Column("x", "DECIMAL(9,1)", Kind.DECIMAL, 1, precision=9), [Decimal("1.0"), Decimal("2.5")]),
+    "date": (Column("x", "DATE", Kind.DATE), [date(2026, 1, 1)]),
+    "timestamp": (Column("x", "TIMESTAMP", Kind.TIMESTAMP), [datetime(2026, 1, 1, 5)]),
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_entries_are_equal_exactly_if_the_candidates_are(name, tmp_path):
+    """A text may be read as whole numbers or as decimals, and a range may end behind its last candidate."""
+    column, values = COLUMNS[name]
+    types = {"x": pa.decimal128(9, 1)} if name == "decimal" else {}
+    table = opened({"x": values}, types=types, ledger=tmp_path / "ledger", budget=pure(1))
+    spans = []
+    for ends in ENDS:
+        with suppress(InvalidType, InvalidValue):
+            table.median("x", **ends, epsilon="0.001")
+            spans.append(public_span(*(ends.get(each) for each in ("lower", "upper", "step")), column, **_only(ends)))
+    entries = [entry.what for entry in Ledger(tmp_path / "ledger").entries()]
+    assert len(entries) == len(spans) > 2
+    for (span, entry), (other, its) in itertools.combinations(zip(spans, entries, strict=True), 2):
+        assert (span == other) == (entry == its), (entry, its)
+
+
+def _only(ends):
+    return {"range": ends["range"]} if "range" in ends else {}
+
+
+@pytest.mark.parametrize("epsilon", ["1e-330", "1e-3000", "1e3000"])
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_whoever_has_paid_can_see_the_answer(name, epsilon, tmp_path):
+    """An accuracy beyond all floats is none, and no reason to withhold the answer."""
+    ledger = Ledger(tmp_path / "ledger", zcdp("1e4000", delta="1e-5"))
+    with warnings.catch_warnings(action="ignore"), suppress(InvalidValue):
+        answer = asked(opened(ROWS, person="who", ledger=ledger), name, epsilon=epsilon)
+        assert json.dumps(answer.to_dict())
+        assert repr(answer).startswith("Answer(")
+        assert answer._repr_html_()
+        return
+    assert not ledger.entries()
+
+
+def test_a_rho_too_small_for_any_float_is_refused():
+    for mechanism in ("permute-and-flip", "exponential"):
+        with pytest.raises(InvalidValue, match="rho is too small"):
+            asked(opened(ROWS), "mode of a list", rho="1e-600", mechanism=mechanism)
+
+
+def test_an_epsilon_beyond_all_floats_exceeds_the_budget(tmp_path):
+    ledger = Ledger(tmp_path / "ledger", 1)
+    for epsilon in ("1e3000", 10**3000):
+        with pytest.raises(BudgetExceeded):
+            ledger.spend(epsilon, "all")
+        with pytest.raises(BudgetExceeded), pytest.warns(match="hardly protects"):
+            asked(opened(ROWS, ledger=ledger), "mode of a list", epsilon=epsilon)
 
 
 def test_the_name_of_a_question_is_part_of_a_request(tmp_path):

@@ -6,6 +6,7 @@ import math
 import pickle
 import uuid
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, date, timedelta
 from datetime import datetime as moment
 from decimal import Decimal
@@ -13,6 +14,7 @@ from functools import cache
 
 import duckdb
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -329,6 +331,23 @@ def test_ends_are_read_from_text():
     assert every("integer", lower="-5", upper="5").size == 11
     assert every("decimal", precision=4, digits=2, lower="0.5", upper=1).size == 51
     assert every("timestamp", lower="2000-01-01", upper="2000-01-01T00:00:01").size == 1_000_001
+
+
+@pytest.mark.parametrize("rows", [[0], range(6_000)], ids=["one row", "many rows"])
+@pytest.mark.parametrize("change", [{"size": 5_000}, {"size": 2**70}, {"words": "every int8"}, {"kind": Kind.DECIMAL}])
+def test_a_rule_that_was_changed_by_hand_is_refused(change, rows):
+    """With a size that is too small, an answer was an error if there were many values."""
+    table = dpselect.open_table(pa.table({"n": rows}))
+    changed = replace(every("integer", lower=0, upper=10_000), **change)
+    for ask in (table.mode, lambda column, **options: table.top_k(column, 2, **options)):
+        with pytest.raises(InvalidValue, match="must be a rule as every"):
+            ask("n", candidates=changed, epsilon=1)
+
+
+@pytest.mark.parametrize("domain", [*SMALL, *LARGE], ids=repr)
+def test_a_rule_is_made_again_of_its_arguments(domain):
+    kind, *options = domain.arguments
+    assert every(kind, **dict(options)) == domain == pickle.loads(pickle.dumps(domain))  # noqa: S301 - our own bytes
 
 
 def test_a_rule_is_public_and_frozen():

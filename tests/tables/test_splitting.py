@@ -18,6 +18,7 @@ from dpselect.questions import splitting
 from dpselect.questions.rows import Places, quantile_score_runs
 from dpselect.questions.splitting import Part, People, SubPlaces, split_quantiles
 from dpselect.selection.draws import Draws
+from tests.seam import ScriptedBits
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.tables.small_splits import HALVES, Splits, Standing, depths, few_sub_places, mixture, price, split_at
 from tests.top_k.exact import flip_pmf, softmax
@@ -78,6 +79,15 @@ def test_all_sub_places_together_are_uniform(many):
     right = stats.binom(8, 0.5).pmf(range(9))
     assert_fits(lower, right)
     assert_rejected(lower, stats.binom(8, 0.6).pmf(range(9)), truth=right)
+
+
+def test_people_keep_the_sub_places_that_are_drawn_for_their_own_value():
+    """Those of one value are in order among themselves; those of the lowest values are not the lowest of all."""
+    words = [9, 7, 3, 1, 5]
+    script = ScriptedBits("".join(f"{word:032b}" for word in words))
+    data = Places(np.array([2, 4, 5], np.uint64), np.zeros(3, np.bool_), np.array([2, 1, 2]))
+    own = [2 << 32 | 7, 2 << 32 | 9, 4 << 32 | 3, 5 << 32 | 1, 5 << 32 | 5]
+    assert People(data, script).places(0, 5) == own
 
 
 def test_a_crowd_is_resolved_only_where_it_must_be():

@@ -4,6 +4,7 @@ A charge is a transaction: catch up with the entries that others added, confirm 
 write, and sync to the disk (`file`). What a ledger is given is checked first.
 """
 
+import math
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -447,7 +448,8 @@ def _float_hint(charge: Charge) -> str:
     epsilon = charge.each
     if charge.rho != charge.least_rho:  # the epsilon was computed from rho
         return ""
-    written = repr(float_near(epsilon))
-    if Fraction(written) == epsilon or Fraction(float_near(epsilon)) != epsilon:
+    nearest = float_near(epsilon)
+    written = repr(nearest)
+    if not math.isfinite(nearest) or Fraction(written) == epsilon or Fraction(nearest) != epsilon:
         return ""
     return f" (the float {written} is not exactly {written}: write '{written}')"

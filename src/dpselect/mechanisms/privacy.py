@@ -296,6 +296,8 @@ def epsilon_of_rho(loss: PrivacyLoss, rho: Fraction) -> Fraction:
     # `loss.zcdp(epsilon) <= rho` holds exactly, and the epsilon is the largest one up to a few parts in 10**12.
 
     def fits(epsilon: float) -> bool:
+        if not epsilon:  # nothing smaller is left to try
+            return True
         found = loss.zcdp(Fraction(epsilon)) if math.isfinite(epsilon) else math.inf
         return math.isfinite(found) and Fraction(found) <= rho
 

@@ -627,7 +627,7 @@ class UnlistedMode(UnlistedTopK):
 
     name: ClassVar[str] = "mode"
     returns_one: ClassVar[bool] = True
-    k: Any = field(default=1, repr=False, metadata=OF_TABLE)
+    k: Any = field(default=1, init=False, repr=False, metadata=OF_TABLE)
 
     @property
     def what(self) -> str:
@@ -645,11 +645,13 @@ class Values(Unlisted):
         MAX_VALUES, planned={"metavar": "M", "help": "For how many values one person counts at most."}
     ).as_field(default=1)
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _needed_limit(self.max_values)
+
     @classmethod
     def about(cls, table: Asked, column: Any, price: Price, *, max_values: Any = 1, **stated: Any) -> OfTable:
-        limit = checked_limit(max_values)
-        if limit is None:
-            raise InvalidValue("max_values must be given: for how many values a person counts")
+        limit = _needed_limit(max_values)
         if limit > 1 and table.individuals.person is None:
             raise InvalidValue("max_values must be 1 without a person column: a row has one value")
         if price.delta is None:
@@ -691,6 +693,13 @@ class Values(Unlisted):
                 return tally.found(draw.mechanism)
 
         return individuals.by_group(counted(find))
+
+
+def _needed_limit(max_values: Any) -> int:
+    limit = checked_limit(max_values)
+    if limit is None:
+        raise InvalidValue("max_values must be given: for how many values a person counts")
+    return limit
 
 
 def _people_above(nothing: Threshold, mechanism: MechanismBase, delta: Fraction, rarely: Fraction) -> int:

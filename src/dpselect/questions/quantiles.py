@@ -363,6 +363,11 @@ class OverRange(OfTable):
 
     def entry(self) -> dict[str, Any]:
         marks = {"range": LOG} if self.grid.marks else {}
+        # Text is read as the range says, and values up to the end of the range lie after the last candidate. Without
+        # these, two questions would be one for a ledger.
+        last, end = self.grid.value(self.grid.size - 1), self.grid.ends[1]
+        ends = {} if end == last else {"end": str(end)}
+        read = {"values": self.grid.kind.value} if self.column.is_text else {}
         rows = {} if self.max_rows is None else {"per_person": ROWS, "max_rows": self.max_rows}
         levels: dict[str, Any] = {"level": str(self.only)}
         if not self.returns_one:
@@ -372,8 +377,10 @@ class OverRange(OfTable):
             "column": self.column.name,
             **levels,
             "lower": str(self.grid.value(0)),
-            "upper": str(self.grid.value(self.grid.size - 1)),
+            "upper": str(last),
             "candidates": self.grid.size,
+            **ends,
+            **read,
             **marks,
             **rows,
         }

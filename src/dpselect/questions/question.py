@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from decimal import Decimal
 from fractions import Fraction
+from numbers import Integral
 from types import NoneType
 from typing import Annotated, Any, ClassVar, Protocol, Self, cast, get_args, get_origin
 
@@ -55,6 +56,13 @@ class Question(ABC):
     is_split: ClassVar[bool] = False  # whether an answer needs several selections, one after another
     has_range: ClassVar[bool] = False  # whether the candidates are a range, which can be made longer or finer
     found: ClassVar["type[Question] | None"] = None  # the record of the same question about values that nobody listed
+
+    def __post_init__(self) -> None:
+        # NumPy's integers overflow, and are no numbers in JSON.
+        for each in fields(self):
+            number = getattr(self, each.name, None)
+            if type(number) not in (int, bool) and isinstance(number, Integral):
+                object.__setattr__(self, each.name, int(number))
 
     @classmethod
     def about(cls, table: "Asked", column: Any, price: Price, **stated: Any) -> "OfTable":  # noqa: ARG003 - for tables
@@ -124,6 +132,17 @@ class Question(ABC):
         # The budget is the one that pays; None without a ledger.
         drawn = self.checked(price.drawn_by(budget, self.draws, **self.claim.arguments()))
         return Draw(drawn, drawn, self.draws)
+
+    def drawn(self, price: Price, budget: Budget | None) -> Draw:
+        """Return what draws, checked to be what the question claims: a record may define one without the other."""
+        draw, claim, draws = self.draw(price, budget), self.claim, self.draws
+        found = getattr(draw.mechanism, "claim", claim)
+        if (found, draw.count) != (claim, draws):
+            raise InvalidValue(
+                f"question {self.name} claims {claim} and {draws} draws, but it draws {draw.count} times with {found}:"
+                " define its draw and its claim together"
+            )
+        return draw
 
     def checked(self, mechanism: MechanismBase) -> MechanismBase:
         """Return the mechanism, checked to be one that can answer: about a table, on every engine."""
@@ -405,6 +424,7 @@ class OfTable(Question):
     noun: str = field(default="people", repr=False, metadata=OF_TABLE)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "neighbours", neighbours_of(self.neighbours).value)
         most = _validate.count(1, _validate.EXACT_IN_FLOATS, max_groups=self.max_groups)
         if self.groups is None:
@@ -605,6 +625,7 @@ class Select(Question):
     ).as_field(forms=(PLANNING,), default=None)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _validate.count(2, _validate.EXACT_IN_FLOATS, candidates=self.candidates)
         claim = self.claim
         name = "score_range" if claim.by_range else "sensitivity"

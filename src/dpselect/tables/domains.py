@@ -87,7 +87,10 @@ class Domain(ABC):
         """DuckDB's SQL that is true exactly for values of the domain, given a value in its form."""
 
     def check(self, column: Column) -> None:
-        """Refuse a column whose values cannot be compared with those of the domain."""
+        """Refuse a domain that `every` did not make, and a column whose values cannot be compared with those of it."""
+        kind, *options = self.arguments
+        if self != every(kind, **dict(options)):  # rows would decide whether its size is an error
+            raise InvalidValue("candidates must be a rule as every() returns it: call every with what is to change")
         if self.kind not in column.comparable:
             needed = {
                 Kind.DECIMAL: f", precision={column.precision or 18}, digits={column.digits}",

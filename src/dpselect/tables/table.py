@@ -214,7 +214,7 @@ class Table:
         if groups_of is not None:
             table = self._grouped(found_groups(self._column(groups_of), [None] * max_groups, max_groups))
         record = table._record(entry.record, column, price, entry.of_table(stated, delta=delta))
-        draw = record.draw(price, table._budget)
+        draw = record.drawn(price, table._budget)
         if table._budget is not None and not record.is_free:
             table._budget.check(draw.charge(price.rho))
         return draw
@@ -713,7 +713,7 @@ class Table:
             every = individuals.for_each_group(question.free_value if question.is_free else [])
             return replace(free_answer(every, self._ledger, request_id), about=About(estimate, protects))
         engine.check_source()
-        draw = question.draw(price, self._budget)
+        draw = question.drawn(price, self._budget)
         # Without a ledger, nobody reads the entry, and the digest of a long list takes time.
         entry = {} if self._ledger is None else {**question.entry(), **individuals.parameters(), **self._view.entry()}
         asked = {**entry, "neighbours": question.neighbours, "estimate": estimate} if entry else {}
