@@ -142,9 +142,11 @@ def test_what_sqlite_says_is_equal_is_one_person_and_one_value(encoding, tmp_pat
 def test_sqlite_is_only_read(tmp_path):
     path = sqlite_file(tmp_path / "t.db")
     for query in ("DELETE FROM visits", "SELECT 1 AS x; DELETE FROM visits", "SELECT * FROM none"):
-        with pytest.raises(InvalidValue):
-            dpselect.open_table(path, query=query)
-    table = dpselect.open_table(path, query="SELECT 1 AS x) AS y; DELETE FROM visits; --")  # SQLite runs the first part
+        for is_trusted in (False, True):
+            with pytest.raises(InvalidValue):
+                dpselect.open_table(path, query=query, trusted_query=is_trusted)
+    two = "SELECT 1 AS x) AS y; DELETE FROM visits; --"  # SQLite runs the first part
+    table = dpselect.open_table(path, query=two, trusted_query=True)
     assert counts(table, "x", ["1"]) == [1]
     assert counts(dpselect.open_table(path, table="visits"), "x", ["1"]) == [3]
 

@@ -336,12 +336,13 @@ class System(Enum):
 
 @dataclass(frozen=True)
 class Database:
-    """A table or a query of a database. The address may hold a password."""
+    """A table or a query of a database. The address may hold a password. Only a trusted query is sent as it is."""
 
     system: System
     address: str = field(repr=False)
     table: tuple[str, ...] = ()
     query: str = field(default="", repr=False)
+    is_trusted: bool = False
 
     @property
     def what(self) -> str:
@@ -349,8 +350,10 @@ class Database:
         return f"table {'.'.join(self.table)!r}" if self.table else "query"
 
 
-def resolved(source: Any, table: Any = None, query: Any = None) -> Any:
+def resolved(source: Any, table: Any = None, query: Any = None, *, is_trusted: bool = False) -> Any:
     """The database that the source names, or the source itself if it is something else."""
+    if is_trusted and query is None:
+        raise InvalidValue("trusted_query is about the query of a database, and there is none: leave it out")
     found = _database(str(source)) if isinstance(source, (str, Path)) else None
     if found is None:
         for name, value in {"table": table, "query": query}.items():
@@ -359,7 +362,9 @@ def resolved(source: Any, table: Any = None, query: Any = None) -> Any:
         return source
     if (table is None) == (query is None):
         raise InvalidValue("source is a database: give either table, a name, or query, a SELECT statement")
-    return Database(*found, query=_query(query)) if table is None else Database(*found, table=_parts(table))
+    if table is None:
+        return Database(*found, query=_query(query), is_trusted=is_trusted)
+    return Database(*found, table=_parts(table))
 
 
 def file_of(source: str) -> str:

@@ -37,6 +37,7 @@ import duckdb
 from dpselect._messages import install_command
 from dpselect._validate import withheld
 from dpselect.errors import InvalidValue, MissingExtra
+from dpselect.tables.duckdb.queries import checked, trial
 from dpselect.tables.duckdb.source import ROWS, Cursor, Query, Source, check_names, check_same, connect_file, registered
 from dpselect.tables.duckdb.values import column_of, identifier
 from dpselect.tables.files import Database, System, Watch
@@ -72,8 +73,10 @@ class _Rows(Source):
 
 
 def _relation_of(database: Database) -> str:
-    # The line break ends a comment in the last line.
-    return ".".join(map(identifier, database.table)) or f"({database.query}\n) AS dpselect_query"
+    if database.table:
+        return ".".join(map(identifier, database.table))
+    query = database.query if database.is_trusted else checked(database.query, database.system)
+    return f"({query}\n) AS dpselect_rows"  # the line break ends a comment in the last line
 
 
 class DuckDBFile(_Rows):
@@ -83,6 +86,8 @@ class DuckDBFile(_Rows):
 
     def _found(self) -> Sequence[Any]:
         with closing(connect_file(self._database.address)) as connection:
+            if self._database.query and not self._database.is_trusted:
+                connection.execute(trial(self._database.query))
             return _columns(connection.sql(f"SELECT * FROM {self._relation} LIMIT 0"))
 
     @contextmanager
