@@ -110,7 +110,7 @@ def test_the_index_of_a_frame_is_no_column():
         ("value_counts", "top_k"),
         ("groupby", "did you mean 'group_by'"),
         ("head", "private"),
-        ("filter", "before you open"),
+        ("filter", "when you open"),
         ("dest", "it is a column: .*median"),
     ],
 )
