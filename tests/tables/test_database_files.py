@@ -78,6 +78,18 @@ def test_every_encoding_of_sqlite_has_the_same_values(encoding, tmp_path):
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
+def test_every_encoding_of_sqlite_is_filtered_and_asked(encoding, tmp_path):
+    """With `where` and `derive` of our own, in the mode and in the median."""
+    rows = [(i, "größer") for i in range(60)] + [(i, "日本") for i in range(60, 100)] + [(None, "日本"), (500, None)]
+    path = encoded_file(tmp_path / "t.db", encoding, rows)
+    table = dpselect.open_table(path, table="visits", where="ä <> 'größer' OR who < 10", derive={"long": "length(ä)"})
+    assert counts(table, "ä", ["größer", "日本"]) == [10, 41]
+    assert counts(table, "long", [2, 6]) == [41, 10]
+    assert table.mode("ä", candidates=["größer", "日本"], epsilon=100).value == "日本"
+    assert abs(table.median("who", lower=0, upper=1000, epsilon=100).value - 75) <= 1
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
 def test_what_is_no_text_in_its_encoding_is_missing(encoding, tmp_path):
     """In UTF-16, a half of a pair, in the middle and at the end, and an odd number of bytes."""
     wrong = (
