@@ -198,6 +198,18 @@ def test_a_duckdb_file(tmp_path):
         assert "\n" not in str(caught.value)
 
 
+def test_the_name_of_a_table_is_never_that_of_a_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("x.csv").write_text("a,b\n1,2\n")
+    duckdb.sql("SELECT 1 AS a").write_parquet("x.parquet")
+    duckdb.connect("t.duckdb").close()
+    for name in ("x.csv", "x.parquet", "nothing"):
+        with pytest.raises(InvalidValue, match=f"table '{name}' does not exist"):
+            dpselect.open_table("t.duckdb", table=(name,))
+    with pytest.raises(InvalidValue, match="a table whose name has a point"):
+        dpselect.open_table("t.duckdb", query='SELECT * FROM "x.csv"')
+
+
 def test_a_duckdb_file_spills_to_the_private_folder(tmp_path):
     """DuckDB would spill next to the file, where others may read it."""
     path = str(tmp_path / "visits.duckdb")

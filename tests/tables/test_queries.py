@@ -6,9 +6,11 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from typer.testing import CliRunner
 
 import dpselect
 from dpselect import Ledger
+from dpselect.cli.app import app
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue
 from tests import postgresql
 from tests.postgresql import execute, url
@@ -328,3 +330,25 @@ def test_trust_needs_a_query(tmp_path):
     with pytest.raises(InvalidType, match="trusted_query must be True or False, got str"):
         dpselect.open_table(tmp_path / "t.db", query="SELECT 1", trusted_query="yes")
     assert Path(tmp_path / "t.db").exists()
+
+
+def test_the_command_line_names_its_options(tmp_path):
+    path = tmp_path / "t.duckdb"
+    with closing(duckdb.connect(str(path))) as connection:
+        connection.execute("CREATE TABLE visits AS SELECT 'a' AS code FROM range(99)")
+    asked = [
+        "--column",
+        "code",
+        "--candidates",
+        "a,b",
+        "--epsilon",
+        "50",
+        "--query",
+        "SELECT code FROM visits LIMIT 90",
+    ]
+    done = CliRunner().invoke(app, ["mode", str(path), *asked])
+    assert done.exit_code == 2
+    assert "Filter with --where and compute columns with --derive" in done.output
+    assert "or say --trusted-query if each row" in done.output
+    done = CliRunner().invoke(app, ["mode", str(path), *asked, "--trusted-query"])
+    assert (done.exit_code, done.stdout[:2]) == (0, "a\n"), done.output

@@ -99,6 +99,13 @@ def _relation_of(database: Database) -> str:
     return f"({query}\n) AS dpselect_rows"  # the line break ends a comment in the last line
 
 
+# DuckDB takes a name that it does not know for a file, and would guess the types of its columns from rows.
+_HAS_TABLE = (
+    "SELECT 1 FROM (SELECT table_name AS name FROM duckdb_tables() UNION ALL SELECT view_name FROM duckdb_views())"
+    " WHERE lower(name) = lower(?) LIMIT 1"
+)
+
+
 class DuckDBFile(_Rows):
     """A DuckDB file, read in connections of its own."""
 
@@ -106,6 +113,9 @@ class DuckDBFile(_Rows):
 
     def _found(self) -> Sequence[Any]:
         with closing(connect_file(self._database.address)) as connection:
+            table = self._database.table
+            if table and not connection.execute(_HAS_TABLE, [table[-1]]).fetchall():
+                raise InvalidValue(f"{self._database.what} does not exist: check the name and its schema")
             if self._database.query and not self._database.is_trusted:
                 connection.execute(trial(self._database.query))
             return _columns(connection.sql(f"SELECT * FROM {self._relation} LIMIT 0"))
