@@ -306,7 +306,7 @@ def test_the_command_line_takes_files(tmp_path):
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith("a\n")
     done = CliRunner().invoke(app, ["mode", str(path), *asked])
-    assert (done.exit_code, "either table" in done.output) == (2, True)
+    assert (done.exit_code, "either --table" in done.output) == (2, True)
     asked[3] = str(path)  # errors about a list may quote it, so the database must not be one
     done = CliRunner().invoke(app, ["mode", f"sqlite:///{path}", "--table", "visits", *asked])
     assert "file of the table itself" in done.output
