@@ -288,6 +288,21 @@ def test_dates_are_no_type_of_sqlite(tmp_path):
         dpselect.open_table(path, query="SELECT * FROM visits WHERE day >= DATE '2024-02-05'")
 
 
+def test_hidden_columns_of_sqlite_cannot_be_named(tmp_path):
+    """The rank of a row in a full-text search depends on all rows, and a comparison with the table is a search."""
+    path = tmp_path / "t.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE VIRTUAL TABLE notes USING fts5(who, text)")
+        connection.executemany("INSERT INTO notes VALUES (?, ?)", [(1, "flu"), (2, "flu and cold"), (3, "cold")])
+        connection.commit()
+    ranked = "SELECT who, rank AS place FROM notes WHERE notes = 'flu'"
+    assert "place" in dpselect.open_table(path, query=ranked, trusted_query=True).columns
+    for query in (ranked, "SELECT who, rank FROM notes", "SELECT who FROM notes WHERE notes = 'flu'"):
+        with pytest.raises(InvalidValue, match=UNREADABLE):
+            dpselect.open_table(path, query=query)
+    assert counts(dpselect.open_table(path, query="SELECT who FROM notes WHERE text = 'flu'"), "who", [1, 2]) == [1, 0]
+
+
 def test_no_row_makes_a_query_of_a_duckdb_file_fail(tmp_path):
     """A number that does not fit into the type of the other one is not equal to it, and a wrong constant is refused."""
     path = str(tmp_path / "t.duckdb")

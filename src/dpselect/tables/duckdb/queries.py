@@ -201,6 +201,8 @@ class _Written:
         if "." in path[-1]:  # in DuckDB, the name of a file that it would read
             raise _Refused("a table whose name has a point")
         self.table = ".".join(map(identifier, path))
+        if system is System.SQLITE:  # without hidden columns, such as the rank of a row in a full-text search
+            self.table = f"(SELECT * FROM {self.table})"
         self.selected = ", ".join(map(self._selected, node["select_list"]))
         self.condition = "" if node["where_clause"] is None else self._condition(node["where_clause"])
 
