@@ -83,11 +83,15 @@ class _Rows(Source):
 def _explained(call: Callable[[], _Result], error: InvalidValue, reason: Callable[[Exception], str]) -> _Result:
     # As `withheld`, but the error says the reason, if there is one.
     def noted() -> _Result:
+        failure: Exception
         try:
             return call()
         except Exception as foreign:
-            error.args = (reason(foreign) or error.args[0],)
-            raise
+            failure, error.args = foreign, (reason(foreign) or error.args[0],)
+        try:
+            raise failure  # not in the handler, whose error would become the context of this one
+        finally:
+            del failure  # it refers to this frame
 
     return withheld(noted, error)
 
