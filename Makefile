@@ -63,7 +63,7 @@ CHANGED = $(filter $(LOCKED),$?)
 .venv/installed: $(LOCKED) $(KERNEL)
 	$(PYTHON) -c "import sys; sys.exit('dpselect needs Python 3.11 or newer; say make PYTHON=python3.11') if sys.version_info < (3, 11) else None"
 	$(if $(CHANGED),$(PYTHON) -m venv .venv)
-	$(INSTALL) $(if $(CHANGED),plot paper accounting explore databases,--clone)
+	$(INSTALL) $(if $(CHANGED),plot paper accounting explore databases excel,--clone)
 	touch $@
 
 .venv/installed-dev: $(LOCKED) | .venv/installed

@@ -48,7 +48,7 @@ NO_QUESTIONS = {
     **dict.fromkeys(("percentile", "percentiles"), "use quantile(column, 0.9), or quantiles for several levels"),
     **dict.fromkeys(("value_counts", "most_common", "nlargest"), "use top_k, which returns values without counts"),
     **dict.fromkeys(("unique", "nunique"), "use values, which returns the values that enough people have"),
-    **dict.fromkeys(("filter", "where"), "filter before you open the table, or give open_table a query"),
+    **dict.fromkeys(("filter", "where"), "filter when you open the table: open_table(..., where='age >= 18')"),
     **dict.fromkeys(("head", "rows", "sample"), "the rows are private: table.columns has the schema"),
 }
 

@@ -78,6 +78,18 @@ def test_every_encoding_of_sqlite_has_the_same_values(encoding, tmp_path):
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
+def test_every_encoding_of_sqlite_is_filtered_and_asked(encoding, tmp_path):
+    """With `where` and `derive` of our own, in the mode and in the median."""
+    rows = [(i, "größer") for i in range(60)] + [(i, "日本") for i in range(60, 100)] + [(None, "日本"), (500, None)]
+    path = encoded_file(tmp_path / "t.db", encoding, rows)
+    table = dpselect.open_table(path, table="visits", where="ä <> 'größer' OR who < 10", derive={"long": "length(ä)"})
+    assert counts(table, "ä", ["größer", "日本"]) == [10, 41]
+    assert counts(table, "long", [2, 6]) == [41, 10]
+    assert table.mode("ä", candidates=["größer", "日本"], epsilon=100).value == "日本"
+    assert abs(table.median("who", lower=0, upper=1000, epsilon=100).value - 75) <= 1
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
 def test_what_is_no_text_in_its_encoding_is_missing(encoding, tmp_path):
     """In UTF-16, a half of a pair, in the middle and at the end, and an odd number of bytes."""
     wrong = (
@@ -142,9 +154,11 @@ def test_what_sqlite_says_is_equal_is_one_person_and_one_value(encoding, tmp_pat
 def test_sqlite_is_only_read(tmp_path):
     path = sqlite_file(tmp_path / "t.db")
     for query in ("DELETE FROM visits", "SELECT 1 AS x; DELETE FROM visits", "SELECT * FROM none"):
-        with pytest.raises(InvalidValue):
-            dpselect.open_table(path, query=query)
-    table = dpselect.open_table(path, query="SELECT 1 AS x) AS y; DELETE FROM visits; --")  # SQLite runs the first part
+        for is_trusted in (False, True):
+            with pytest.raises(InvalidValue):
+                dpselect.open_table(path, query=query, trusted_query=is_trusted)
+    two = "SELECT 1 AS x) AS y; DELETE FROM visits; --"  # SQLite runs the first part
+    table = dpselect.open_table(path, query=two, trusted_query=True)
     assert counts(table, "x", ["1"]) == [1]
     assert counts(dpselect.open_table(path, table="visits"), "x", ["1"]) == [3]
 
@@ -182,6 +196,18 @@ def test_a_duckdb_file(tmp_path):
         with pytest.raises(InvalidValue) as caught:
             dpselect.open_table(path, **wrong)
         assert "\n" not in str(caught.value)
+
+
+def test_the_name_of_a_table_is_never_that_of_a_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("x.csv").write_text("a,b\n1,2\n")
+    duckdb.sql("SELECT 1 AS a").write_parquet("x.parquet")
+    duckdb.connect("t.duckdb").close()
+    for name in ("x.csv", "x.parquet", "nothing"):
+        with pytest.raises(InvalidValue, match=f"table '{name}' does not exist"):
+            dpselect.open_table("t.duckdb", table=(name,))
+    with pytest.raises(InvalidValue, match="a table whose name has a point"):
+        dpselect.open_table("t.duckdb", query='SELECT * FROM "x.csv"')
 
 
 def test_a_duckdb_file_spills_to_the_private_folder(tmp_path):
@@ -280,7 +306,7 @@ def test_the_command_line_takes_files(tmp_path):
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith("a\n")
     done = CliRunner().invoke(app, ["mode", str(path), *asked])
-    assert (done.exit_code, "either table" in done.output) == (2, True)
+    assert (done.exit_code, "either --table" in done.output) == (2, True)
     asked[3] = str(path)  # errors about a list may quote it, so the database must not be one
     done = CliRunner().invoke(app, ["mode", f"sqlite:///{path}", "--table", "visits", *asked])
     assert "file of the table itself" in done.output

@@ -3,6 +3,7 @@
 import datetime
 import json
 import logging
+import re
 import uuid
 from decimal import Decimal
 
@@ -145,7 +146,8 @@ def test_types_are_the_declared_ones(folder):
         "CREATE TABLE typed (c colour, e cents, n numeric(5,-2), w numeric(50,2), b char(4), j jsonb, a int4[])",
         "INSERT INTO typed VALUES ('red', 1.25, 1234, 1.5, 'ab', '{}', '{1}')",
     )
-    for how in ({"table": "typed"}, {"query": "SELECT * FROM typed -- all of it"}, {"query": "TABLE typed LIMIT 0"}):
+    trusted = {"query": "SELECT * FROM typed LIMIT 0 -- none of it", "trusted_query": True}
+    for how in ({"table": "typed"}, {"query": "SELECT * FROM typed"}, {"query": "TABLE typed"}, trusted):
         columns = dpselect.open_table(url(folder), **how).columns
         kinds = {name: (column.kind, column.untyped, column.digits) for name, column in columns.items()}
         plain, written, other = (Kind.TEXT, False, 0), (Kind.TEXT, True, 0), (Kind.OTHER, False, 0)
@@ -179,7 +181,7 @@ def test_names_are_quoted(folder):
 
 def test_only_the_columns_of_the_question_are_selected(folder):
     query = "SELECT person, code, 1 / (person - person) AS broken FROM strange"
-    table = dpselect.open_table(url(folder), query=query)
+    table = dpselect.open_table(url(folder), query=query, trusted_query=True)
     assert counts(table, "code", ["SECRETROW"]) == [1]
     with pytest.raises(EngineFailure) as caught:
         table.mode("broken", candidates=[1, 2], epsilon=1)
@@ -213,9 +215,9 @@ def test_a_stream_that_breaks_off_gives_no_answer(folder, name):
         f" $$ BEGIN IF i = {rows} THEN {FUNCTIONS[name]}; END IF; RETURN repeat('x', 300); END $$",
     )
     query = f"SELECT late{number}(i) AS code FROM generate_series(1, {{}}) AS i"
-    whole = dpselect.open_table(url(folder), query=query.format(rows - 1))
+    whole = dpselect.open_table(url(folder), query=query.format(rows - 1), trusted_query=True)
     assert counts(whole, "code", ["x" * 300]) == [rows - 1]
-    table = dpselect.open_table(url(folder), query=query.format(rows))
+    table = dpselect.open_table(url(folder), query=query.format(rows), trusted_query=True)
     with pytest.raises(EngineFailure) as caught:
         table.mode("code", candidates=["x" * 300, "y"], epsilon=1)
     assert_tells_nothing(caught.value)
@@ -243,7 +245,7 @@ def test_a_query_cannot_write(folder):
         "SELECT 1 AS a) x; DROP TABLE written; --",
     ):
         with pytest.raises((InvalidValue, EngineFailure)) as caught:
-            dpselect.open_table(url(folder), query=query).mode("a", candidates=[1, 2], epsilon=1)
+            dpselect.open_table(url(folder), query=query, trusted_query=True).mode("a", candidates=[1, 2], epsilon=1)
         assert_tells_nothing(caught.value)
     assert execute(folder, "SELECT count(*) FROM written") == [(0,)]
 
@@ -266,13 +268,22 @@ def test_another_encoding_is_refused(folder):
 
 
 WRONG = {
-    "no such table": ({}, {"table": "nothing"}, "table 'nothing' cannot be read"),
-    "no such schema": ({}, {"table": "none.visits"}, "cannot be read"),
-    "no right": ({"user": "guarded", "password": PASSWORD}, {"table": "strange"}, "cannot be read"),
-    "no SQL": ({}, {"query": "SELEKT 'SECRETROW'"}, "query cannot be read"),
-    "two statements": ({}, {"query": "SELECT 1 AS a; SELECT 2 AS a"}, "query cannot be read"),
-    "wrong password": ({"user": "guarded", "password": f"{PASSWORD}x"}, {"table": "visits"}, "cannot be reached"),
-    "no such database": ({"name": "none", "password": PASSWORD}, {"table": "visits"}, "cannot be reached"),
+    "no such table": ({}, {"table": "nothing"}, "table 'nothing' does not exist: check the name and its schema"),
+    "no such schema": ({}, {"table": "none.visits"}, "table 'none.visits' does not exist"),
+    "no such column": ({}, {"query": "SELECT nothing FROM visits"}, "query names a column that does not exist"),
+    "no right": ({"user": "guarded", "password": PASSWORD}, {"table": "strange"}, "may not be read by this user"),
+    "no SQL": ({}, {"query": "SELEKT 'SECRETROW'"}, "query cannot be checked: syntax error"),
+    "no SQL, trusted": ({}, {"query": "SELEKT 'SECRETROW'", "trusted_query": True}, "query is not PostgreSQL's SQL"),
+    "two statements": ({}, {"query": "SELECT 1 AS a; SELECT 2 AS a", "trusted_query": True}, "query is not"),
+    "wrong password": (
+        {"user": "guarded", "password": f"{PASSWORD}x"},
+        {"table": "visits"},
+        "refuses the user or the pass",
+    ),
+    "no password": ({"user": "guarded"}, {"table": "visits"}, "refuses the user or the password"),
+    "no such user": ({"user": "nobody"}, {"table": "visits"}, "has no user of this name"),
+    "a misleading user": ({"user": "timeout"}, {"table": "visits"}, "has no user of this name"),
+    "no such database": ({"name": "none", "password": PASSWORD}, {"table": "visits"}, "has no database of this name"),
     "both": ({"password": PASSWORD}, {"table": "visits", "query": "SELECT 1"}, "either table"),
     "neither": ({"password": PASSWORD}, {}, "either table"),
     "empty table": ({}, {"table": ""}, "table must be"),
@@ -291,6 +302,26 @@ def test_bad_input_is_refused_in_one_line_before_a_charge(folder, name, tmp_path
         dpselect.open_table(url(folder, **address), **how, ledger=ledger, budget=1)
     assert_tells_nothing(caught.value)
     assert not ledger.exists()
+
+
+UNREACHABLE = {
+    "a closed port": ("postgresql://me:s3cr3t@127.0.0.1:1/x", "does not listen there. Check the host and the port"),
+    "no socket": ("postgresql://me:s3cr3t@/x?host=/none", "does not listen there"),
+    "no such host": ("postgresql://me:s3cr3t@nowhere.invalid/x", "cannot be found under this name. Check the host"),
+    "a wrong port": ("postgresql://me:s3cr3t@localhost:port/x", "the URL is not valid"),
+    "an unknown option": ("postgresql://me:s3cr3t@localhost/x?s3cr3t=1", "the URL is not valid"),
+    "no end": ("postgresql://me:s3cr3t@[::1/x", "the URL is not valid"),
+}
+
+
+@pytest.mark.parametrize("name", UNREACHABLE)
+def test_what_to_fix_in_the_address_is_named(name):
+    """Without a server."""
+    address, message = UNREACHABLE[name]
+    with pytest.raises(InvalidValue, match=re.escape(message)) as caught:
+        dpselect.open_table(address, table="visits")
+    assert "s3cr3t" not in str(caught.value)
+    assert_tells_nothing(caught.value)
 
 
 def test_the_password_appears_nowhere(folder, tmp_path, caplog, capfd):
@@ -328,7 +359,7 @@ def test_the_command_line_takes_a_table_and_a_query(folder):
     )
     assert done.exit_code == 2
     assert PASSWORD not in done.output
-    assert "cannot be reached" in done.output
+    assert "refuses the user or the password" in done.output
 
 
 RETYPED = {

@@ -3,6 +3,7 @@
 import copy
 import datetime
 import pickle
+import re
 import warnings
 
 import pandas as pd
@@ -12,6 +13,7 @@ import pytest
 import dpselect
 from dpselect._validate import warn
 from dpselect.errors import DoubtfulValue, InvalidType, InvalidValue
+from tests.tables.looking import counts
 
 ROWS = {"dest": ["ulm", "bonn"] * 60, "delay": [1, 2, 3] * 40, "day": [datetime.date(2026, 1, 1)] * 120}
 
@@ -110,7 +112,7 @@ def test_the_index_of_a_frame_is_no_column():
         ("value_counts", "top_k"),
         ("groupby", "did you mean 'group_by'"),
         ("head", "private"),
-        ("filter", "before you open"),
+        ("filter", "when you open"),
         ("dest", "it is a column: .*median"),
     ],
 )
@@ -163,3 +165,16 @@ def test_a_warning_from_the_top_of_the_stack_has_a_place():
     with pytest.warns(DoubtfulValue) as seen:
         warn("doubtful")
     assert seen[0].filename == __file__
+
+
+def test_several_columns_are_derived_as_one():
+    flights = pa.table({"origin": ["JFK", "JFK", "EWR"], "dest": ["LAX", "LAX", "LAX"], "day of": ["a", "b", "c"]})
+    table = dpselect.open_table(flights)
+    message = (
+        """column must be one column. Derive one when you open the table: derive={"both": "origin || '-' || dest"}"""
+    )
+    for columns in (["origin", "dest"], ("origin", "dest"), ["origin", "nothing"], ["origin", "day of"], [1, 2]):
+        with pytest.raises(InvalidType, match=f"^{re.escape(message)}$"):
+            table.mode(columns, candidates=["JFK-LAX", "EWR-LAX"], epsilon=1)
+    derived = dpselect.open_table(flights, derive={"both": "origin || '-' || dest"})
+    assert counts(derived, "both", ["JFK-LAX", "EWR-LAX"]) == [2, 1]

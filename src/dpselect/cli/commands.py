@@ -240,7 +240,8 @@ def in_options(message: str, options: Sequence[Option]) -> str:
 
     def flag(match: "re.Match[str]") -> str:
         if match["stated"]:
-            return f"{flags[match['stated']]} {match['value']}".strip()
+            value = "" if match["value"] == "True" else match["value"]  # a flag has none
+            return f"{flags[match['stated']]} {value}".strip()
         return flags[match["odd"] or match["word"]]
 
     message, before = found.sub(flag, message), ""

@@ -30,7 +30,8 @@ from dpselect.errors import InvalidType, InvalidValue
 _CSV_ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _PARQUET_ENDINGS = (".parquet", ".pq")
 _ENDINGS = (*_PARQUET_ENDINGS, *_CSV_ENDINGS)
-_PARQUET_MAGIC = b"PAR1"
+_WORKBOOK_ENDINGS = (".xlsx", ".xlsm", ".xls", ".xlsb", ".ods")
+PARQUET_MAGIC = b"PAR1"
 _GLOB_MARKS = "*?[]{}"
 _MISSING = ("", "__HIVE_DEFAULT_PARTITION__")
 
@@ -94,6 +95,28 @@ def files_of(source: str) -> Listing:
     # Absolute, because DuckDB gives a leading ~ or file: a special meaning.
     absolute = tuple(path.absolute() for path in paths)
     return Listing(formats.pop(), absolute, folders, tuple(_public(path, top) for path in paths))
+
+
+def checked_header(names: Sequence[str], where: str) -> list[str]:
+    """The names of columns in the first row of a file."""
+    # A column without a name, as pandas writes the index, gets that of its position.
+    # Names that look like data are not shown: a file without a header would reveal its first row.
+    if not any(map(str.strip, names)) or not all(map(str.isprintable, names)):
+        raise InvalidValue(f"{where}: the first line must be a header with a name for each column: add one")
+    named = [name if name.strip() else f"column_{i}" for i, name in enumerate(names, start=1)]
+    if any(map(_is_number, named)):
+        raise InvalidValue(f"{where}: the first line holds numbers, not names of columns: add a header line")
+    if len(set(map(str.lower, named))) != len(named):
+        same = "two columns have the same name (upper and lower case are the same)"
+        raise InvalidValue(f"{where}: {same}: rename one")
+    return named
+
+
+def _is_number(name: str) -> bool:
+    with suppress(ValueError):
+        float(name)
+        return True
+    return False
 
 
 class State(NamedTuple):
@@ -242,17 +265,19 @@ def _public(path: Path, top: Path) -> str:
 def _format(path: Path) -> Format:
     beginning, reason = b"", ""
     try:
-        beginning = _beginning(path, len(_PARQUET_MAGIC))
+        beginning = _beginning(path, len(PARQUET_MAGIC))
     except OSError as error:
         reason = error.strerror or type(error).__name__
     if reason:  # raised here, so that its context is not the error above, which names the path
         raise InvalidValue(f"{shown(path)}: the file cannot be read ({reason}): check its permissions")
-    if beginning == _PARQUET_MAGIC:
+    if beginning == PARQUET_MAGIC:
         return Format.PARQUET
     if path.name.lower().endswith(_CSV_ENDINGS):
         return Format.CSV
     wrong = (
-        "this is not a Parquet file, despite its name"
+        "an Excel file is opened alone, by its own path"
+        if path.name.lower().endswith(_WORKBOOK_ENDINGS)
+        else "this is not a Parquet file, despite its name"
         if path.name.lower().endswith(_PARQUET_ENDINGS)
         else "this is neither Parquet nor named as CSV (.csv, .tsv, .txt, with or without .gz)"
     )
@@ -336,12 +361,13 @@ class System(Enum):
 
 @dataclass(frozen=True)
 class Database:
-    """A table or a query of a database. The address may hold a password."""
+    """A table or a query of a database. The address may hold a password. Only a trusted query is sent as it is."""
 
     system: System
     address: str = field(repr=False)
     table: tuple[str, ...] = ()
     query: str = field(default="", repr=False)
+    is_trusted: bool = False
 
     @property
     def what(self) -> str:
@@ -349,17 +375,40 @@ class Database:
         return f"table {'.'.join(self.table)!r}" if self.table else "query"
 
 
-def resolved(source: Any, table: Any = None, query: Any = None) -> Any:
-    """The database that the source names, or the source itself if it is something else."""
+@dataclass(frozen=True)
+class Workbook:
+    """A sheet of an Excel file or of an OpenDocument spreadsheet; without a name, the only one."""
+
+    path: Path
+    sheet: str | None = None
+
+
+def resolved(source: Any, table: Any = None, query: Any = None, *, is_trusted: bool = False) -> Any:
+    """The database or the sheet that the source names, or the source itself if it is something else."""
+    if is_trusted and query is None:
+        raise InvalidValue("trusted_query is about the query of a database, and there is none: leave it out")
     found = _database(str(source)) if isinstance(source, (str, Path)) else None
     if found is None:
+        is_book = query is None and isinstance(source, (str, Path)) and str(source).lower().endswith(_WORKBOOK_ENDINGS)
+        if is_book and not os.path.isdir(source):
+            return _workbook(Path(source), table)
         for name, value in {"table": table, "query": query}.items():
             if value is not None:
                 raise InvalidValue(f"{name} is for databases, and source is not one: leave {name} out")
         return source
     if (table is None) == (query is None):
         raise InvalidValue("source is a database: give either table, a name, or query, a SELECT statement")
-    return Database(*found, query=_query(query)) if table is None else Database(*found, table=_parts(table))
+    if table is None:
+        return Database(*found, query=_query(query), is_trusted=is_trusted)
+    return Database(*found, table=_parts(table))
+
+
+def _workbook(path: Path, sheet: Any) -> Workbook:
+    if sheet is not None and not isinstance(sheet, str):
+        raise InvalidType(f"table must be the name of a sheet, got {type(sheet).__name__}")
+    if not os.path.isfile(path):
+        raise InvalidValue(f"{shown(path)}: there is no such file. Give the path of one Excel file, without a pattern")
+    return Workbook(path.absolute(), sheet)
 
 
 def file_of(source: str) -> str:

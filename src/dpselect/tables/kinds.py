@@ -322,6 +322,12 @@ def known_column(
 ) -> Column:
     """The column of this name. An error lists the existing names, which are public, unless they look like data."""
     # `elsewhere` has names that are no columns of the table, and what to do about each.
+    if isinstance(name, (list, tuple)) and len(name) > 1:
+        own = [each for each in name if isinstance(each, str) and each in columns and each.isidentifier()]
+        joined = " || '-' || ".join(own if len(own) == len(name) else ["origin", "dest"])
+        raise InvalidType(
+            f'{what} must be one column. Derive one when you open the table: derive={{"both": "{joined}"}}'
+        )
     if not isinstance(name, str):
         raise InvalidType(f"{what} must be the name of a column, got {type(name).__name__}")
     found = columns.get(name)

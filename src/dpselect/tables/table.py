@@ -832,18 +832,22 @@ def open_table(  # noqa: PLR0913 - the public contract
     """Open a table of private rows.
 
     Args:
-        source: a CSV or Parquet file (also a folder or a pattern such as "visits-*.parquet"), a DuckDB relation, a
-            pandas DataFrame, a polars DataFrame or LazyFrame, or an Arrow table; with engine="spark" also a Spark
-            DataFrame. Or a database: "postgresql://user@host/name", "sqlite:///file.db", or the path of an SQLite or
-            DuckDB file. Frames and Arrow tables need the extra `arrow`, and PostgreSQL and SQLite need `databases`.
+        source: a CSV or Parquet file (also a folder, a pattern such as "visits-*.parquet", or "-" for standard input),
+            a DuckDB relation, a pandas DataFrame, a polars DataFrame or LazyFrame, or an Arrow table; with
+            engine="spark" also a Spark DataFrame. Or a sheet of an Excel file (.xlsx, .xls, .xlsb, .ods). Or a
+            database: "postgresql://user@host/name", "sqlite:///file.db", or the path of an SQLite or DuckDB file.
+            Frames and Arrow tables need the extra `arrow`, Excel files `excel`, and PostgreSQL and SQLite `databases`.
             Each file counts once, and folders below the given one that are named key=value are columns of text. The
             schema counts as public: state the types when you make a frame (dtype=, schema=), because types that were
             guessed from the rows reveal something about them.
         table: for a database, the name of the table or view: "visits", or "clinic.visits" with its schema. A tuple such
-            as ("clinic", "visits") takes names that have points. Upper and lower case matter in PostgreSQL.
-        query: for a database, a SELECT statement instead of a table. It is read as a sub-query in a read-only
-            transaction, once for every question. Each of its rows must come from the data of one person, or of one row
-            without `person`: see docs/tables.md.
+            as ("clinic", "visits") takes names that have points. Upper and lower case matter in PostgreSQL. For an
+            Excel file, the name of the sheet, if there are several.
+        query: for a database, a SELECT statement instead of a table, such as "SELECT patient, cost FROM visits WHERE
+            cost < 1000". It selects columns of one table and compares them with constants, which is checked on its text
+            before anything is read. It is read in a read-only transaction, once for every question.
+        trusted_query: True if the query does more, and you state that each of its rows depends on the rows of one
+            person only, or on one row without `person`. Then nothing is checked, and the ledger records it.
         person: the column that names the individual. All rows of a person together are protected. Without it, each row
             is a separate individual. Rows without a person are left out.
         neighbours: "add-remove" protects whether somebody is in the table; "replace" protects what their data are, and
@@ -899,7 +903,7 @@ def open_table(  # noqa: PLR0913 - the public contract
         trusted_query=trusted_query,
     )
     before = Before(check, engine)
-    opened = _engine(engine, resolved(source, table, query), keep, view)
+    opened = _engine(engine, resolved(source, table, query, is_trusted=bool(trusted_query)), keep, view)
     column = None if person is None else known_column(opened.columns, person, "person", opened.no_columns)
     state = {
         "_engine": opened,

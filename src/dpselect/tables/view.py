@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dpselect import _validate
 from dpselect._messages import SHOWN_CHARACTERS
 from dpselect.errors import InvalidType, InvalidValue
 from dpselect.tables.kinds import PLAIN, Style
@@ -38,6 +39,7 @@ class View:
     trusted_query: bool = False
 
     def __post_init__(self) -> None:
+        _validate.boolean(trusted_query=self.trusted_query)
         if self.where is not None and not isinstance(self.where, str):
             raise InvalidType(f"where must be text, such as 'age >= 18', got {type(self.where).__name__}")
         names_and_texts = self.derive.items() if isinstance(self.derive, Mapping) else [(None, None)]
@@ -74,8 +76,10 @@ class View:
 
     def entry(self) -> dict[str, Any]:
         """Return what a ledger records of it: what is stated."""
-        filtered = {} if self.where is None else {"where": self.where}
-        return {**filtered, **({"derive": dict(self.derive)} if self.derive else {}), **self.of_text()}
+        stated: dict[str, Any] = {} if self.where is None else {"where": self.where}
+        if self.derive:
+            stated["derive"] = dict(self.derive)
+        return {**stated, **self.of_text(), **({"trusted_query": True} if self.trusted_query else {})}
 
 
 # Every pair of two bytes: in an encoding with a byte for each character, none of them means anything else together.

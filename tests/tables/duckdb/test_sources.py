@@ -183,7 +183,7 @@ BAD_PATHS = {
         lambda folder: saved(folder / "t.parquet", parquet_bytes()[:200]),
         "this is not a complete Parquet file",
     ),
-    "some other file": (lambda folder: saved(folder / "t.xlsx", b"PK"), "neither Parquet nor named as CSV"),
+    "some other file": (lambda folder: saved(folder / "t.docx", b"PK"), "neither Parquet nor named as CSV"),
     "not gzip": (lambda folder: saved(folder / "a.txt", b"a\n").rename(folder / "t.csv.gz"), "not a CSV file in UTF-8"),
     "mixed": (
         lambda folder: [saved(folder / "t.csv", b"a\n"), saved(folder / "t.pq", ARROW), folder][-1],

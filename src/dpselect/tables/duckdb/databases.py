@@ -26,17 +26,19 @@ nobody can change the file.
 """
 
 import importlib
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import duckdb
 
 from dpselect._messages import install_command
 from dpselect._validate import withheld
 from dpselect.errors import InvalidValue, MissingExtra
+from dpselect.tables.duckdb.queries import checked, trial
 from dpselect.tables.duckdb.source import ROWS, Cursor, Query, Source, check_names, check_same, connect_file, registered
 from dpselect.tables.duckdb.values import column_of, identifier
 from dpselect.tables.files import Database, System, Watch
@@ -45,6 +47,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Run: TypeAlias = "Callable[[str], pa.RecordBatchReader]"  # runs a statement, after the stream before was closed
+
+
+_Result = TypeVar("_Result")
 
 
 class _Rows(Source):
@@ -61,19 +66,48 @@ class _Rows(Source):
             f" is {database.system.value}'s SQL"
         )
         # The columns are found again if one of these files has changed; without files, each time.
-        self._watch = withheld(lambda: Watch(files, self._found), unreadable)
+        self._watch = _explained(lambda: Watch(files, self._found), unreadable, self.reason)
         check_names([column.name for column in self._watch.facts])
 
     def _found(self) -> Sequence[Any]:
         raise NotImplementedError
 
+    def reason(self, error: Exception) -> str:  # noqa: ARG002 - for PostgreSQL
+        """Return why no column is found, in our words; nothing if the error does not say it in public terms."""
+        return ""
+
     def check(self) -> None:
         check_same(self._watch.is_untouched() or self._watch.is_same())
 
 
+def _explained(call: Callable[[], _Result], error: InvalidValue, reason: Callable[[Exception], str]) -> _Result:
+    # As `withheld`, but the error says the reason, if there is one.
+    def noted() -> _Result:
+        failure: Exception
+        try:
+            return call()
+        except Exception as foreign:
+            failure, error.args = foreign, (reason(foreign) or error.args[0],)
+        try:
+            raise failure  # not in the handler, whose error would become the context of this one
+        finally:
+            del failure  # it refers to this frame
+
+    return withheld(noted, error)
+
+
 def _relation_of(database: Database) -> str:
-    # The line break ends a comment in the last line.
-    return ".".join(map(identifier, database.table)) or f"({database.query}\n) AS dpselect_query"
+    if database.table:
+        return ".".join(map(identifier, database.table))
+    query = database.query if database.is_trusted else checked(database.query, database.system)
+    return f"({query}\n) AS dpselect_rows"  # the line break ends a comment in the last line
+
+
+# DuckDB takes a name that it does not know for a file, and would guess the types of its columns from rows.
+_HAS_TABLE = (
+    "SELECT 1 FROM (SELECT table_name AS name FROM duckdb_tables() UNION ALL SELECT view_name FROM duckdb_views())"
+    " WHERE lower(name) = lower(?) LIMIT 1"
+)
 
 
 class DuckDBFile(_Rows):
@@ -83,6 +117,11 @@ class DuckDBFile(_Rows):
 
     def _found(self) -> Sequence[Any]:
         with closing(connect_file(self._database.address)) as connection:
+            table = self._database.table
+            if table and not connection.execute(_HAS_TABLE, [table[-1]]).fetchall():
+                raise InvalidValue(f"{self._database.what} does not exist: check the name and its schema")
+            if self._database.query and not self._database.is_trusted:
+                connection.execute(trial(self._database.query))
             return _columns(connection.sql(f"SELECT * FROM {self._relation} LIMIT 0"))
 
     @contextmanager
@@ -188,6 +227,40 @@ class _Driven(_Rows):
 
 
 _UNREACHABLE = "the PostgreSQL server cannot be reached: check the URL, the database, the user and the password"
+# Before the login, the driver gives no code, only the words of the client and of the server, which nobody gets to see.
+# If they are in another language than English, the message above is all that is said.
+_LOGIN = {
+    r"authentication failed|no password supplied": "refuses the user or the password. Check both: they are in the URL,"
+    " in PGUSER and PGPASSWORD, or in ~/.pgpass",
+    r"role \S* ?does not exist": "has no user of this name. Check the user in the URL",
+    r"database \S* ?does not exist": "has no database of this name. Check the name after the last slash of the URL",
+    r"pg_hba\.conf": "does not let this user into this database from here. Ask who runs it to allow it in pg_hba.conf",
+    r"SSL|certificate": "does not agree about encryption. Check sslmode in the URL",
+    r"too many clients|too many connections|connection slots": "has too many connections. Try again later",
+    r"starting up|shutting down|recovery mode": "is starting or stopping. Try again later",
+    r"could not translate host|name resolution": "cannot be found under this name. Check the host in the URL",
+    r"Connection refused|No such file or directory": "does not listen there. Check the host and the port in the URL,"
+    " and that the server runs",
+    r"timeout|timed out|unreachable|No route": "does not answer. Check the host, the port and the network",
+    r"URI|percent-encoded|invalid integer|invalid port|connection option": "cannot be looked for, because"
+    " the URL is not valid. Write user@host:5432/name after the two slashes, with %40 for an @ in the password",
+}
+# After it, classes of errors that are known before a row is read.
+_OPENING = {
+    "42P01": "does not exist: check the name and its schema, which are compared exactly",
+    "3F000": "is in a schema that does not exist: check the name, which is compared exactly",
+    "42703": "names a column that does not exist: check the names, which are compared exactly",
+    "42501": "may not be read by this user: ask the owner for GRANT SELECT",
+    "42601": "is not PostgreSQL's SQL: try it in psql",
+}
+
+
+def _reason_of_login(error: Exception) -> str:
+    said = re.sub('"[^"]*"', "", str(error))  # without names, which may be anything
+    found = next((reason for words, reason in _LOGIN.items() if re.search(words, said)), "")
+    return found and f"the PostgreSQL server {found}"
+
+
 _FACTS = (
     "SELECT encoding, name FROM (SELECT current_setting('server_encoding') AS encoding) AS one LEFT JOIN"
     " (SELECT CAST(typname AS text) AS name FROM pg_type GROUP BY typname HAVING bool_and(typtype = 'e')) AS enums"
@@ -224,7 +297,7 @@ class PostgreSQL(_Driven):
 
     def __init__(self, database: Database) -> None:
         self._database, self._relation = database, _relation_of(database)
-        encoding, self._enums = withheld(self._facts, InvalidValue(_UNREACHABLE))
+        encoding, self._enums = _explained(self._facts, InvalidValue(_UNREACHABLE), _reason_of_login)
         if encoding != "UTF8":
             raise InvalidValue(f"the database has the encoding {encoding}: copy the table to a database in UTF8")
         super().__init__(database)
@@ -238,6 +311,10 @@ class PostgreSQL(_Driven):
             for setting in _SETTINGS:
                 cursor.execute(setting)
             yield run
+
+    def reason(self, error: Exception) -> str:
+        found = _OPENING.get(str(getattr(error, "sqlstate", "")), "")
+        return found and f"{self._database.what} {found}"
 
     def found_fields(self, run: Run) -> Sequence[Field]:
         # Until the end of the session, nobody can change the fields.

@@ -38,11 +38,13 @@ import glob
 import gzip
 import itertools
 import os
+import shutil
+import sys
 import tempfile
 import threading
 import weakref
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
@@ -68,7 +70,21 @@ from dpselect.tables.duckdb.source import (
     spill_path,
 )
 from dpselect.tables.duckdb.values import identifier
-from dpselect.tables.files import Database, Format, Listing, State, System, Watch, check_once, files_of, shown, state_of
+from dpselect.tables.files import (
+    PARQUET_MAGIC,
+    Database,
+    Format,
+    Listing,
+    State,
+    System,
+    Watch,
+    Workbook,
+    check_once,
+    checked_header,
+    files_of,
+    shown,
+    state_of,
+)
 from dpselect.tables.view import AS_IT_IS, View
 
 _KINDS = "give a path, a database's URL, a DuckDB relation, a pandas or polars DataFrame, or an Arrow table"
@@ -173,26 +189,73 @@ class Copies:
         self._files, self._encoding = files, encoding
         self._lock = threading.Lock()
         self._state: State | None = None
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder: Path | None = None
+        self._remove: Callable[[], Any] = lambda: None
 
     def paths(self) -> list[Path]:
         """Return the copies, in the order of the files."""
         with self._lock:
             state = state_of(self._files)
             if self._folder is None or state is None or state != self._state:
+                self._remove()
                 self._folder, self._state = self._made(), state
-            return [Path(self._folder.name, f"{i}.csv") for i in range(len(self._files))]
+            return [self._folder / f"{i}.csv" for i in range(len(self._files))]
 
-    def _made(self) -> "tempfile.TemporaryDirectory[str]":
+    def _made(self) -> Path:
         private = spill_path() or None  # only this user can enter it
         if private is not None:
             Path(private).mkdir(exist_ok=True)
-        folder = tempfile.TemporaryDirectory(dir=private)
+        folder = Path(tempfile.mkdtemp(dir=private))
+        self._remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         for i, file in enumerate(self._files):
-            with _opened(file) as source, Path(folder.name, f"{i}.csv").open("wb") as copy:
+            with _opened(file) as source, (folder / f"{i}.csv").open("wb") as copy:
                 while block := source.read(_BLOCK):
                     copy.write(block.decode(self._encoding, "replace").encode())
         return folder
+
+
+STANDARD_INPUT = "-"
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+class _Piped:
+    """Standard input, copied once into a private file: a table is read several times, and a pipe only once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._stream: Any = None
+        self._copy: Path | None = None
+
+    def path(self) -> Path:
+        """Return the copy, which exists until the process ends."""
+        with self._lock:
+            stream = sys.stdin
+            if self._copy is None or stream is not self._stream:
+                binary = getattr(stream, "buffer", None)
+                if binary is None or stream.closed or stream.isatty():
+                    raise InvalidValue(
+                        "source is -, which is standard input, and nothing is piped into it: give the path of a file,"
+                        " or pipe one in, as in cat visits.csv | dpselect check -"
+                    )
+                self._copy, self._stream = self._copied(binary), stream
+            return self._copy
+
+    @staticmethod
+    def _copied(stream: BinaryIO) -> Path:
+        private = spill_path()  # only this user can enter it, and it is removed when the process ends
+        if not private:
+            raise InvalidValue("standard input needs a temporary folder that can be written: set TMPDIR")
+        Path(private).mkdir(exist_ok=True)
+        beginning = stream.read(len(PARQUET_MAGIC))
+        ending = ".parquet" if beginning == PARQUET_MAGIC else ".csv"
+        path = Path(private, f"standard-input{ending}{'.gz' if beginning.startswith(_GZIP_MAGIC) else ''}")
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as copy:
+            copy.write(beginning)
+            shutil.copyfileobj(stream, copy)
+        return path
+
+
+_piped = _Piped()
 
 
 def _common_header(paths: Sequence[Path], view: View = AS_IT_IS) -> tuple[str, list[str]]:
@@ -333,11 +396,14 @@ def _source_of(source: Any, view: View) -> Source:
         from dpselect.tables.duckdb.databases import source_of_database  # noqa: PLC0415 - few need it
 
         return source_of_database(source)
+    if isinstance(source, Workbook):
+        return _sheet(source)
     if isinstance(source, (str, Path)):
-        listing = files_of(str(source))
+        listing = files_of(str(_piped.path() if source == STANDARD_INPUT else source))
         return CSVFiles(listing, view) if listing.format is Format.CSV else ParquetFiles(listing)
     if isinstance(source, duckdb.DuckDBPyRelation):
         return Relation(source)
+    _check_rows(source)
     if not any(hasattr(type(source), attribute) for attribute in ("columns", "schema", "__arrow_c_stream__")):
         raise InvalidType(f"source must be a table, got {type(source).__name__}: {_KINDS}")
     _check_arrow("data frames and Arrow tables need PyArrow", "pyarrow")
@@ -346,9 +412,42 @@ def _source_of(source: Any, view: View) -> Source:
     return withheld(lambda: frame_of(source), EngineFailure(UNREADABLE))
 
 
+def _sheet(workbook: Workbook) -> Source:
+    try:
+        from dpselect.tables.duckdb.workbooks import Sheet  # noqa: PLC0415 - needs an extra
+    except ImportError:
+        needs = "Excel files need python-calamine and PyArrow"
+        raise MissingExtra(f"{needs}: {install_command('python-calamine', 'pyarrow')}") from None
+    return Sheet(workbook)
+
+
 def _check_arrow(what: str, *packages: str) -> None:
     if not has_arrow():
         raise MissingExtra(f"{what}: {install_command(*packages)}")
+
+
+def _check_rows(source: Any) -> None:
+    # By the class and the names alone: they are public.
+    kinds = {(base.__module__.partition(".")[0], base.__name__) for base in type(source).__mro__}
+    if kinds & {("pandas", "Series"), ("pandas", "Index")}:
+        raise InvalidType(
+            "source is a pandas Series, which has no column of the person: give the frame that it is a column of, or,"
+            " if each value belongs to one person, series.to_frame()"
+        )
+    if ("polars", "Series") in kinds or kinds & {("pyarrow", "Array"), ("pyarrow", "ChunkedArray")}:
+        raise InvalidType(
+            "source is a single column, which has no column of the person: give the frame or table that it is from"
+        )
+    if (
+        ("pandas", "DataFrame") in kinds
+        and source.shape[1] == 1
+        and any(name is not None for name in source.index.names)
+    ):
+        raise InvalidValue(
+            "source has one column and an index with a name, as groupby returns it: the rows of an aggregate are not"
+            " people, and the index is no column. Give the frame before groupby, or, if each row belongs to one person,"
+            " frame.reset_index()"
+        )
 
 
 def index_of(source: Any) -> dict[str, str]:
@@ -458,7 +557,6 @@ _MOST_REPEATS = 1_000
 
 def header_of(path: Path, view: View = AS_IT_IS) -> tuple[str, list[str]]:
     """The delimiter and the column names of a CSV file, both from its first line, which is public."""
-    # A column without a name, as pandas writes the index, gets that of its position.
     encoding = "utf-8-sig" if view.is_utf8 else view.encoding
 
     def first_line() -> str:
@@ -477,25 +575,9 @@ def header_of(path: Path, view: View = AS_IT_IS) -> tuple[str, list[str]]:
     names: list[str] = []
     with suppress(csv.Error):
         names = next(csv.reader([line], delimiter=delimiter, strict=True), [])
-    # Names that look like data are not shown: a file without a header would reveal its first row.
     if not line:
         raise InvalidValue(f"{where}: the first line must be a header with the names of the columns, and it is empty")
-    if not any(map(str.strip, names)) or not all(map(str.isprintable, names)):
-        raise InvalidValue(f"{where}: the first line must be a header with a name for each column: add one")
-    names = [name if name.strip() else f"column_{i}" for i, name in enumerate(names, start=1)]
-    if any(map(_is_number, names)):
-        raise InvalidValue(f"{where}: the first line holds numbers, not names of columns: add a header line")
-    if len(set(map(str.lower, names))) != len(names):
-        same = "two columns have the same name (upper and lower case are the same)"
-        raise InvalidValue(f"{where}: {same}: rename one")
-    return delimiter, names
-
-
-def _is_number(name: str) -> bool:
-    with suppress(ValueError):
-        float(name)
-        return True
-    return False
+    return delimiter, checked_header(names, where)
 
 
 def csv_lines(option: str = "", join: str = "") -> str:

@@ -21,10 +21,10 @@ from dpselect._validate import withheld
 from dpselect._version import __version__
 from dpselect.errors import EngineFailure, InvalidType, InvalidValue, MissingExtra
 from dpselect.tables.duckdb.expressions import derived
-from dpselect.tables.duckdb.files import CSVFiles, ParquetFiles, source_of
+from dpselect.tables.duckdb.files import STANDARD_INPUT, CSVFiles, ParquetFiles, source_of
 from dpselect.tables.duckdb.source import Query, Source, connect, of_source, of_sums, read, schema
 from dpselect.tables.duckdb.values import column_of, identifier, is_wide
-from dpselect.tables.files import check_once
+from dpselect.tables.files import Workbook, check_once
 from dpselect.tables.kinds import PLAIN, Column, Kind
 from dpselect.tables.spark.workers import Deriver, LineReader, ranges_of
 from dpselect.tables.view import AS_IT_IS, UTF8, View
@@ -275,6 +275,10 @@ def _rows_of(source: Any, view: View) -> Rows:
         if source.isStreaming:
             raise InvalidType("source is a stream, which never ends: write it to a table first")
         return FrameRows(source)
+    if isinstance(source, Workbook):
+        raise InvalidValue("Excel files are read by DuckDB: leave engine out, or save the sheet as Parquet for Spark")
+    if isinstance(source, str) and source == STANDARD_INPUT:
+        raise InvalidValue("standard input is read by DuckDB: leave engine out, or save it where Spark can read it")
     found = source_of(source, view)
     if isinstance(found, CSVFiles):
         return LineRows(found)
