@@ -27,14 +27,19 @@ from typing import Any, NamedTuple
 import duckdb
 
 from dpselect._messages import question_for
+from dpselect._validate import is_unicode
 from dpselect.errors import InvalidValue
 from dpselect.tables.duckdb.source import Cursor, Query, Source, check_names
-from dpselect.tables.duckdb.values import identifier, is_wide, present, read_text, value_of
+from dpselect.tables.duckdb.values import identifier, is_wide, present, read_text, text_of, value_of
 from dpselect.tables.kinds import PLAIN, Column, Kind, Style
 from dpselect.tables.view import View
 
 MOST_CHARACTERS = 5_000
-_MOST_GROWTH = 1_000  # how many times longer than the texts of a row a text of an expression can be
+# A row with long texts must not take much more time and memory than others. So a text of an expression is at most so
+# many times as long as those of the row, or as a thousand bytes; and where it could be too long, there is no value.
+_MOST_GROWTH, _UNIT = 100, 1_000
+_MOST_BYTES = 250_000
+_MOST_STATES = 500  # of a regular expression, of which each can take time at each character of a text
 _MOST_SQL = 200_000
 _MOST_DEPTH = 60
 _MOST_POSITION = 10**6
@@ -60,6 +65,7 @@ class _Value(NamedTuple):
         column: the column, if it is one without a type, which can be read as any kind.
         literal: what is written, if it is a literal.
         growth: how many times longer than the texts of a row its texts can be.
+        peak: the largest growth of its parts, and its own.
         style: how its texts are written, if it is made of columns without a type.
     """
 
@@ -68,6 +74,7 @@ class _Value(NamedTuple):
     column: Column | None = None
     literal: Any = None
     growth: float = 1.0
+    peak: float = 1.0
     style: Style | None = None
 
 
@@ -188,13 +195,16 @@ class _Operation:
         return _Value(self.sql(*operands), self.returns, growth=self.growth(given), style=_style_of(given))
 
 
-_WRITTEN, _POSITION, _ANY = "text in quotation marks", "a whole number", "anything"
+_WRITTEN, _PATTERN = "text in quotation marks", "a pattern in quotation marks"
+_POSITION, _ANY = "a whole number", "anything"
 
 
 def _operand(value: _Value, wanted: Any) -> str | None:
     if wanted is _ANY:
         return _as_text(value)
-    if wanted is _WRITTEN:
+    if wanted in (_WRITTEN, _PATTERN):
+        if wanted is _PATTERN and isinstance(value.literal, str):
+            _check_pattern(value.literal)
         return value.sql if isinstance(value.literal, str) else None
     if wanted is _POSITION:
         return value.sql if isinstance(value.literal, int) and abs(value.literal) <= _MOST_POSITION else None
@@ -213,10 +223,34 @@ def _infix(operator: str) -> Callable[..., str]:
     return lambda left, right: f"({left} {operator} {right})"
 
 
+def _check_pattern(pattern: str) -> None:
+    # About as many states as the pattern has, with repeated ones written out. DuckDB's regular expressions take linear
+    # time, but with many states it is a thousand times longer for some long texts than for others.
+    counts = [(end, max(map(int, re.findall("[0-9]+", inner)), default=0)) for end, inner in _REPEATED.findall(pattern)]
+    nested = math.prod(max(1, count) for end, count in counts if end == ")")
+    states = nested * (len(pattern) + sum(count for end, count in counts if end != ")"))
+    if states > _MOST_STATES:
+        raise Refused(f"the pattern {pattern[:40]!r} repeats too much, or is too long: use a shorter one")
+
+
+_REPEATED = re.compile(r"(.)\{([0-9]{1,9},?[0-9]{0,9})\}", re.DOTALL)
+
+
+def _bytes_of(value: _Value) -> int:
+    return len(str(value.literal).encode())
+
+
 def _growth_of_replacement(given: Sequence[_Value]) -> float:
-    # Each of the n + 1 places of a text can get the replacement, which can repeat what it replaces.
-    written = str(given[2].literal)
-    return given[0].growth * (2 + len(written) + _MOST_GROWTH * written.count("\\"))
+    # Places that are replaced do not overlap.
+    replaced, by = _bytes_of(given[1]), _bytes_of(given[2])
+    return given[0].growth * (max(1.0, by / replaced) if replaced else 2.0 + by)
+
+
+def _growth_of_pattern(given: Sequence[_Value]) -> float:
+    # Each of the n + 1 places of a text can get the replacement. What it repeats of them, such as \\1, is together at
+    # most as long as the text for each of these two characters.
+    by = _bytes_of(given[2])
+    return given[0].growth * (2.0 + by if by else 1.0)
 
 
 def _growth_of_sum(given: Sequence[_Value]) -> float:
@@ -283,11 +317,11 @@ def _of_texts(add: Callable[..., None]) -> None:
     add("ends_with suffix", [_T, _T], _B, _call("suffix"))
     add("strpos instr position", [_T, _T], _I, _call("strpos"))
     add("replace", [_T, _WRITTEN, _WRITTEN], _T, growth=_growth_of_replacement)
-    add("regexp_matches regexp_full_match", [_T, _WRITTEN], _B)
-    add("regexp_extract", [_T, _WRITTEN], _T)
-    add("regexp_extract", [_T, _WRITTEN, _POSITION], _T)
-    add("regexp_replace", [_T, _WRITTEN, _WRITTEN], _T, growth=_growth_of_replacement)
-    add("regexp_replace", [_T, _WRITTEN, _WRITTEN, _FLAGS], _T, growth=_growth_of_replacement)
+    add("regexp_matches regexp_full_match", [_T, _PATTERN], _B)
+    add("regexp_extract", [_T, _PATTERN], _T)
+    add("regexp_extract", [_T, _PATTERN, _POSITION], _T, "regexp_extract({0}, {1}, CAST({2} AS INTEGER))")
+    add("regexp_replace", [_T, _PATTERN, _WRITTEN], _T, growth=_growth_of_pattern)
+    add("regexp_replace", [_T, _PATTERN, _WRITTEN, _FLAGS], _T, growth=_growth_of_pattern)
     for operator, words in (("~~", "LIKE"), ("!~~", "NOT LIKE"), ("~~*", "ILIKE"), ("!~~*", "NOT ILIKE")):
         add(operator, [_T, _WRITTEN], _B, _infix(words))
     add("||", [_ANY, _ANY], _T, _infix("||"), growth=_growth_of_sum)
@@ -304,8 +338,10 @@ def _of_moments(add: Callable[..., None]) -> None:
     add("date_trunc", [_UNITS, _M], _M, f"CASE WHEN {_IN_YEARS.format('{1}')} THEN date_trunc({{0}}, {{1}}) END")
     add("date_diff datediff", [_UNITS, _M, _M], _I, _call("date_diff"))
     add("last_day", [_M], _D)
-    add("strftime", [_M, _WRITTEN], _T, growth=lambda given: 30.0 * len(str(given[1].literal)))
-    add("strptime try_strptime", [_T, _WRITTEN], _M, _call("try_strptime"))
+    add("strftime", [_M, _WRITTEN], _T, growth=lambda given: 30.0 * _bytes_of(given[1]) / _UNIT)
+    # With %z or %Z, DuckDB's result has a time zone, and with %n nanoseconds. Both are read as such columns are.
+    moment = "CASE WHEN isfinite(try_strptime({0}, {1})) THEN make_timestamp(epoch_us(try_strptime({0}, {1}))) END"
+    add("strptime try_strptime", [_T, _WRITTEN], _M, moment)
     add("make_date", [_I, _I, _I], _D, "TRY_CAST(concat({0}, '-', {1}, '-', {2}) AS DATE)")
     for operator in ("+", "-"):
         few = f"{_IN_YEARS} AND {{1}} BETWEEN -{_MOST_DAYS} AND {_MOST_DAYS}"
@@ -381,7 +417,7 @@ def _alternatives(given: Sequence[_Value], form: Callable[[Sequence[str]], str])
 def _constant(node: _Node, _: "_Read") -> _Value:
     kind, text = node["literal"]["kind"], node["literal"].get("text", "")
     if kind == "STRING":
-        return _Value("'" + text.replace("'", "''") + "'", Kind.TEXT, literal=text, growth=len(text) / _MOST_GROWTH)
+        return _Value("'" + text.replace("'", "''") + "'", Kind.TEXT, literal=text, growth=len(text) / _UNIT)
     if kind == "BOOLEAN":
         return _Value(text, Kind.BOOLEAN)
     if kind == "INTEGER" and abs(int(text)) < 2**63:
@@ -502,7 +538,8 @@ def _cast(node: _Node, read: "_Read") -> _Value:
     if kind is None or (digits and (type_ != "DECIMAL" or not all(map(str.isdecimal, digits)))):
         raise Refused(f"a cast to {type_[:40]} is not allowed: use {', '.join(_CASTS)} or DECIMAL(9, 2)")
     if kind is Kind.TEXT:
-        return given._replace(sql=_as_text(given), kind=kind, column=None, literal=None)
+        style = given.style if given.kind is Kind.TEXT else None  # DuckDB writes others in its own style
+        return given._replace(sql=_as_text(given), kind=kind, column=None, literal=None, style=style)
     sql = (
         _of_text(given.sql, kind, given.style or PLAIN)
         if given.kind is Kind.TEXT
@@ -535,7 +572,15 @@ def _value(node: _Node, columns: Mapping[str, "_Value | Column"], depth: int = 0
         return _named(".".join(node["column_names"]), columns)
     if node["class"] not in _READERS:
         raise _refused(_FORMS.get(node["class"], node["class"].lower().replace("_", " ")))
-    return _checked(_READERS[node["class"]](node, lambda inner: _value(inner, columns, depth + 1)))
+    peaks = [0.0]
+
+    def read(inner: _Node) -> _Value:
+        found = _value(inner, columns, depth + 1)
+        peaks.append(found.peak)
+        return found
+
+    found = _checked(_READERS[node["class"]](node, read))
+    return found._replace(peak=max(found.growth, *peaks))
 
 
 def _named(name: str, columns: Mapping[str, "_Value | Column"]) -> _Value:
@@ -549,6 +594,8 @@ def _named(name: str, columns: Mapping[str, "_Value | Column"]) -> _Value:
 
 
 def _parsed(text: str) -> _Node:
+    if not is_unicode(text):
+        raise Refused("it cannot be written in UTF-8")
     if len(text) > MOST_CHARACTERS:
         raise Refused(f"it has more than {MOST_CHARACTERS:,} characters")
     with closing(duckdb.connect()) as connection:
@@ -649,8 +696,9 @@ def derived(columns: Mapping[str, Column], view: View) -> Derived:
         tree, value = _understood(f"derive {name!r}", text, known)
         if value.kind is None:
             raise InvalidValue(f"derive {name!r}: NULL alone has no kind: use an expression of the columns")
-        sql = value.sql if value.column is not None else f"TRY(CAST({value.sql} AS {_TYPES[value.kind]}))"
-        selected[name], kinds[name], reads[name] = sql, value.kind, _reads(tree, columns, reads)
+        reads[name] = _reads(tree, columns, reads)
+        cast = f"TRY(CAST({_unless_long(value.sql, value, columns, reads[name])} AS {_TYPES[value.kind]}))"
+        selected[name], kinds[name] = value.sql if value.column is not None else cast, value.kind
         known[name] = value
         if value.style is not None and value.kind is Kind.TEXT:
             untyped.add(name)
@@ -659,11 +707,18 @@ def derived(columns: Mapping[str, Column], view: View) -> Derived:
         tree, value = _understood("where", view.where, known)
         if value.kind is not Kind.BOOLEAN and value.column is None:
             raise InvalidValue("where: it must be true or false for each row, as in age >= 18")
-        condition = f"coalesce(TRY({_all_as([value], Kind.BOOLEAN)[0]}), false)"
         reads[""] = _reads(tree, columns, reads)
+        [truth] = _all_as([value], Kind.BOOLEAN)
+        condition = f"coalesce(TRY({_unless_long(truth, value, columns, reads[''])}), false)"
     made = Derived(tuple(columns), selected, kinds, frozenset(untyped), condition, reads)
     _bind(made, columns)
     return made
+
+
+def _unless_long(sql: str, value: _Value, columns: Mapping[str, Column], reads: frozenset[str]) -> str:
+    lengths = [f"coalesce(strlen({text_of(columns[name])}), 0)" for name in sorted(reads) if columns[name].is_text]
+    most = int(_MOST_BYTES / max(value.peak, 1))
+    return f"CASE WHEN {' + '.join(lengths)} <= {most} THEN {sql} END" if lengths else sql
 
 
 def _understood(what: str, text: str, known: Mapping[str, "_Value | Column"]) -> tuple[_Node, _Value]:

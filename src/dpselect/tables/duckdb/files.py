@@ -69,7 +69,7 @@ from dpselect.tables.duckdb.source import (
 )
 from dpselect.tables.duckdb.values import identifier
 from dpselect.tables.files import Database, Format, Listing, State, System, Watch, check_once, files_of, shown, state_of
-from dpselect.tables.view import AS_IT_IS, View
+from dpselect.tables.view import AS_IT_IS, View, characters
 
 _KINDS = "give a path, a database's URL, a DuckDB relation, a pandas or polars DataFrame, or an Arrow table"
 
@@ -179,7 +179,9 @@ class Copies:
         """Return the copies, in the order of the files."""
         with self._lock:
             state = state_of(self._files)
-            if self._folder is None or state is None or state != self._state:
+            # A process that was forked may have removed them.
+            is_there = self._folder is not None and os.path.isdir(self._folder.name)
+            if self._folder is None or not is_there or state is None or state != self._state:
                 self._folder, self._state = self._made(), state
             return [Path(self._folder.name, f"{i}.csv") for i in range(len(self._files))]
 
@@ -191,7 +193,7 @@ class Copies:
         for i, file in enumerate(self._files):
             with _opened(file) as source, Path(folder.name, f"{i}.csv").open("wb") as copy:
                 while block := source.read(_BLOCK):
-                    copy.write(block.decode(self._encoding, "replace").encode())
+                    copy.write(characters(block, self._encoding).encode())
         return folder
 
 
@@ -458,15 +460,16 @@ _MOST_REPEATS = 1_000
 
 def header_of(path: Path, view: View = AS_IT_IS) -> tuple[str, list[str]]:
     """The delimiter and the column names of a CSV file, both from its first line, which is public."""
-    # A column without a name, as pandas writes the index, gets that of its position.
-    encoding = "utf-8-sig" if view.is_utf8 else view.encoding
 
+    # A column without a name, as pandas writes the index, gets that of its position.
     def first_line() -> str:
         with _opened(path) as file:
-            return file.readline(_LONGEST_HEADER).decode(encoding).rstrip("\r\n")
+            line = file.readline(_LONGEST_HEADER)
+            text = line.decode("utf-8-sig") if view.is_utf8 else characters(line, view.encoding, "strict")
+            return text.rstrip("\r\n")
 
     where = shown(path)
-    kind = "UTF-8" if view.is_utf8 else encoding
+    kind = "UTF-8" if view.is_utf8 else view.encoding
     unreadable = InvalidValue(
         f"{where}: this is not a CSV file in {kind}: save it as CSV in UTF-8 or as Parquet, or state its encoding, such"
         " as latin-1 or cp1252"
