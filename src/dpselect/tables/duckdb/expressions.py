@@ -634,6 +634,7 @@ class Derived:
         kinds: the kind of each derived column.
         untyped: the derived columns of text that can be read as any kind.
         condition: DuckDB's SQL of the filter; nothing if all rows count.
+        simple: a column of the source that any engine reads, for what reads none.
         reads: the columns of the source that each derived column reads, and those of the filter by the name "".
     """
 
@@ -642,12 +643,13 @@ class Derived:
     kinds: Mapping[str, Kind]
     untyped: frozenset[str]
     condition: str
+    simple: str
     reads: Mapping[str, frozenset[str]]
 
     def needed(self, names: Sequence[str]) -> list[str]:
         """Return the columns of the source that these columns and the filter need."""
         read = (self.reads.get(name, frozenset({name})) for name in ("", *names))
-        return sorted(frozenset[str]().union(*read) - {""})
+        return sorted(frozenset[str]().union(*read) - {""}) or [self.simple]  # rows need a column
 
     def rows(self, source: str, names: Sequence[str] | None) -> str:
         """Return a query of these columns, or of all, over one that has what they need."""
@@ -710,7 +712,8 @@ def derived(columns: Mapping[str, Column], view: View) -> Derived:
         reads[""] = _reads(tree, columns, reads)
         [truth] = _all_as([value], Kind.BOOLEAN)
         condition = f"coalesce(TRY({_unless_long(truth, value, columns, reads[''])}), false)"
-    made = Derived(tuple(columns), selected, kinds, frozenset(untyped), condition, reads)
+    simple = min(columns.values(), key=lambda each: (each.needs_arrow, each.kind is Kind.OTHER)).name
+    made = Derived(tuple(columns), selected, kinds, frozenset(untyped), condition, simple, reads)
     _bind(made, columns)
     return made
 
