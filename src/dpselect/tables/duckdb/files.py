@@ -38,6 +38,7 @@ import glob
 import gzip
 import itertools
 import os
+import re
 import tempfile
 import threading
 import weakref
@@ -495,8 +496,9 @@ def header_of(path: Path, view: View = AS_IT_IS) -> tuple[str, list[str]]:
 
 
 def _is_number(name: str) -> bool:
+    # In any notation: 1,5 and 1.234,50 are no names either.
     with suppress(ValueError):
-        float(name)
+        float(re.sub("(?<=[0-9])[.,'](?=[0-9])", "", name))
         return True
     return False
 
