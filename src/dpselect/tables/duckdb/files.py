@@ -39,6 +39,7 @@ import gzip
 import itertools
 import os
 import re
+import shutil
 import tempfile
 import threading
 import weakref
@@ -174,28 +175,33 @@ class Copies:
         self._files, self._encoding = files, encoding
         self._lock = threading.Lock()
         self._state: State | None = None
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder = ""
 
     def paths(self) -> list[Path]:
         """Return the copies, in the order of the files."""
         with self._lock:
             state = state_of(self._files)
-            # A process that was forked may have removed them.
-            is_there = self._folder is not None and os.path.isdir(self._folder.name)
-            if self._folder is None or not is_there or state is None or state != self._state:
+            if not os.path.isdir(self._folder) or state is None or state != self._state:
                 self._folder, self._state = self._made(), state
-            return [Path(self._folder.name, f"{i}.csv") for i in range(len(self._files))]
+            return [Path(self._folder, f"{i}.csv") for i in range(len(self._files))]
 
-    def _made(self) -> "tempfile.TemporaryDirectory[str]":
+    def _made(self) -> str:
+        _remove(self._folder, os.getpid())
         private = spill_path() or None  # only this user can enter it
         if private is not None:
             Path(private).mkdir(exist_ok=True)
-        folder = tempfile.TemporaryDirectory(dir=private)
+        folder = tempfile.mkdtemp(dir=private)
+        weakref.finalize(self, _remove, folder, os.getpid())
         for i, file in enumerate(self._files):
-            with _opened(file) as source, Path(folder.name, f"{i}.csv").open("wb") as copy:
+            with _opened(file) as source, Path(folder, f"{i}.csv").open("wb") as copy:
                 while block := source.read(_BLOCK):
                     copy.write(characters(block, self._encoding).encode())
         return folder
+
+
+def _remove(folder: str, owner: int) -> None:
+    if folder and os.getpid() == owner:  # not what a forked process inherited
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _common_header(paths: Sequence[Path], view: View = AS_IT_IS) -> tuple[str, list[str]]:
