@@ -81,7 +81,7 @@ def written(connection, folder, rng, rows=40):
     return [*tables, *(f"'{folder}/{name}.parquet'" for name in tables)]
 
 
-@pytest.mark.parametrize("times", [60, pytest.param(2_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [40, pytest.param(2_000, marks=pytest.mark.slow)])
 def test_an_expression_has_a_value_for_each_row_and_depends_on_no_other_row_nor_on_the_time_zone(times, tmp_path):
     rng = Random(seed := secrets.randbits(32))
     with closing(source.connect()) as connection:
@@ -204,6 +204,7 @@ REFUSED = {  # with the way out
     "n > 1, n < 3": "it must be one expression",
     "*": "* is not allowed",
     "n > $1": "parameter is not allowed",
+    "n > 1e": "the literal '1e' is not a number, a text, true, false or NULL",
     "n > 1)": "it is not an expression of SQL: syntax error",
     "x = '\ud800'": "it cannot be written in UTF-8",
     "n > 1 OR " * 700 + "true": "it has more than 5,000 characters",
@@ -318,7 +319,9 @@ def test_derived_columns_have_any_name(person):
     for name, own in values.items():
         if name != "item":
             assert counts(table, name, [1, 2] if own == "x" else ["u", "v"]) == [1, 2]
-    grouped = table.group_by("member0" if values["member0"] == "s" else "place", groups=["u", "v"])
+    grouped = table.group_by(
+        "member0" if values["member0"] == "s" else "place", groups=["u", "v"], max_groups=2 if person else 1
+    )
     assert counts(grouped, "x", [1, 2]) == [[1, 0], [0, 2]]
 
 
@@ -385,7 +388,7 @@ def test_another_view_is_another_question(tmp_path):
         )
         assert not ask(i).repeated
         assert ask(i).repeated
-        for other in range(i):
+        for other in {0, i // 2, i - 1} - {i, -1}:
             with pytest.raises(RequestConflict):
                 ask(other)
 

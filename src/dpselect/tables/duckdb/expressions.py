@@ -20,7 +20,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -420,10 +420,11 @@ def _constant(node: _Node, _: "_Read") -> _Value:
         return _Value("'" + text.replace("'", "''") + "'", Kind.TEXT, literal=text, growth=len(text) / _UNIT)
     if kind == "BOOLEAN":
         return _Value(text, Kind.BOOLEAN)
-    if kind == "INTEGER" and abs(int(text)) < 2**63:
-        return _Value(f"CAST('{int(text)}' AS BIGINT)", Kind.INTEGER, literal=int(text))
-    if kind in ("INTEGER", "NUMERIC") and math.isfinite(float(text)):
-        return _Value(f"CAST('{float(text)!r}' AS DOUBLE)", Kind.FLOAT)
+    with suppress(ValueError):  # DuckDB reads 1e, and refuses it later
+        if kind == "INTEGER" and abs(int(text)) < 2**63:
+            return _Value(f"CAST('{int(text)}' AS BIGINT)", Kind.INTEGER, literal=int(text))
+        if kind in ("INTEGER", "NUMERIC") and math.isfinite(float(text)):
+            return _Value(f"CAST('{float(text)!r}' AS DOUBLE)", Kind.FLOAT)
     if kind == "NULL_LITERAL":
         return _Value("NULL", None)
     raise Refused(f"the literal {text[:40]!r} is not a number, a text, true, false or NULL")
