@@ -9,13 +9,14 @@ import math
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 
 import dpselect
@@ -193,7 +194,9 @@ def _column(table: Any, name: str, case: Case, rng: Random) -> Column:
     engine, kind = table._engine, table.columns[name].kind
     with closing(engine._connection.cursor()) as cursor, engine._keeper.rows(cursor, [name]) as query:
         text = f"SELECT DISTINCT {identifier(name)} FROM ({query.text}) LIMIT 30"
-        values = [value for (value,) in cursor.execute(text, query.parameters).fetchall()]
+        values = []
+        with suppress(duckdb.Error):  # of a mistake that was built in
+            values = [value for (value,) in cursor.execute(text, query.parameters).fetchall()]
     family, example = _FAMILIES[kind]
     fit = [value for value in values if type(value) is type(example) and value == value]  # noqa: PLR0124 - NaN
     rng.shuffle(fit)
