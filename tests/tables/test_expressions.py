@@ -3,6 +3,7 @@
 import math
 import re
 import secrets
+import time
 from contextlib import closing
 from random import Random
 
@@ -220,6 +221,9 @@ REFUSED = {  # with the way out
     "regexp_matches(x, 'a.{0,900}b')": "repeats too much, or is too long: use a shorter one",
     "regexp_matches(x, '(')": "DuckDB refuses the expression: Invalid Input Error: missing )",
     "strptime(x, '%Q') > '2024-01-01'": "DuckDB refuses the expression: Invalid Input Error: Failed to parse format",
+    "x = CASE s WHEN CASE x WHEN 'a' THEN 'b' END THEN CASE x WHEN 'a' THEN 'b' END END": "write CASE WHEN x = 1",
+    "sqrt(" * 20 + "n" + ")" * 20 + " > 1": "it computes a part too often: nest fewer divisions, roots, nullif",
+    "n / (" * 20 + "n" + ")" * 20 + " > 1": "it computes a part too often: nest fewer divisions, roots, nullif",
     "l = l": "the column 'l' has the type BIGINT[], which expressions cannot read",
 }
 
@@ -305,6 +309,33 @@ def test_texts_of_a_line_are_read_and_longer_ones_have_no_value():
         assert peak_of(text, "ab" * 200_000) == 0
     table = opened({"x": ["a" * 300_000, "a", None], "y": [1, 1, 1]}, where="length(x) > 0")
     assert counts(table, "y", [1]) == [1]
+
+
+NESTED = ["sqrt({})", "nullif({}, 1)", "(x / {})", "(n % {})", "date_trunc('day', {})", "({} + INTERVAL 1 DAY)"]
+NESTED += ["CAST(CAST({} AS DOUBLE) AS VARCHAR)", "CAST(CAST({} AS BIGINT) AS VARCHAR)", "strptime({}, '%Y') || ''"]
+NESTED += [
+    "CASE WHEN {} > 1 THEN 2 ELSE 3 END",
+    "CASE {} WHEN 1 THEN 2 WHEN 2 THEN 3 END",
+    "coalesce(nullif({}, 0), 1)",
+]
+
+
+@pytest.mark.parametrize("form", NESTED)
+def test_nested_operations_are_refused_before_they_take_long(form):
+    """DuckDB's time would double with each of them, and for rows with a value more than for others."""
+    text, base = "{}", "m" if "day" in form.lower() else "s" if "VARCHAR" in form or "%Y" in form else "n"
+    for _ in range(50):
+        text = text.format(form)
+        started = time.process_time()
+        try:
+            expressions.derived(COLUMNS, View(derive={"z": text.format(base)}))
+        except InvalidValue as refused:
+            assert re.search("too often|too long|too deeply|more than two CASE", str(refused)), form  # noqa: PT017
+            break
+        finally:
+            assert time.process_time() - started < 20
+    else:
+        pytest.fail("nothing was refused")
 
 
 # Columns.

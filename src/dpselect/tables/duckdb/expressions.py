@@ -19,6 +19,7 @@ as in questions (`values`): as a number next to a number, as text next to text.
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -42,6 +43,7 @@ _MOST_BYTES = 250_000
 _MOST_STATES = 500  # of a regular expression, of which each can take time at each character of a text
 _MOST_SQL = 200_000
 _MOST_DEPTH = 60
+_MOST_REPEATS = 200  # of one part in the SQL of another
 _MOST_POSITION = 10**6
 _MOST_DAYS = 3_660_000  # ten thousand years
 
@@ -66,6 +68,7 @@ class _Value(NamedTuple):
         literal: what is written, if it is a literal.
         growth: how many times longer than the texts of a row its texts can be.
         peak: the largest growth of its parts, and its own.
+        repeats: how many times DuckDB computes the part that is repeated most; 0 for a column and a literal.
         style: how its texts are written, if it is made of columns without a type.
     """
 
@@ -75,6 +78,7 @@ class _Value(NamedTuple):
     literal: Any = None
     growth: float = 1.0
     peak: float = 1.0
+    repeats: int = 0
     style: Style | None = None
 
 
@@ -340,7 +344,7 @@ def _of_moments(add: Callable[..., None]) -> None:
     add("last_day", [_M], _D)
     add("strftime", [_M, _WRITTEN], _T, growth=lambda given: 30.0 * _bytes_of(given[1]) / _UNIT)
     # With %z or %Z, DuckDB's result has a time zone, and with %n nanoseconds. Both are read as such columns are.
-    moment = "CASE WHEN isfinite(try_strptime({0}, {1})) THEN make_timestamp(epoch_us(try_strptime({0}, {1}))) END"
+    moment = "make_timestamp(epoch_us(try_strptime({0}, {1})))"
     add("strptime try_strptime", [_T, _WRITTEN], _M, moment)
     add("make_date", [_I, _I, _I], _D, "TRY_CAST(concat({0}, '-', {1}, '-', {2}) AS DATE)")
     for operator in ("+", "-"):
@@ -574,15 +578,29 @@ def _value(node: _Node, columns: Mapping[str, "_Value | Column"], depth: int = 0
         return _named(".".join(node["column_names"]), columns)
     if node["class"] not in _READERS:
         raise _refused(_FORMS.get(node["class"], node["class"].lower().replace("_", " ")))
-    peaks = [0.0]
+    parts: list[_Value] = []
 
     def read(inner: _Node) -> _Value:
-        found = _value(inner, columns, depth + 1)
-        peaks.append(found.peak)
-        return found
+        parts.append(_value(inner, columns, depth + 1))
+        return parts[-1]
 
     found = _checked(_READERS[node["class"]](node, read))
-    return found._replace(peak=max(found.growth, *peaks))
+    peak = max([found.growth, *(part.peak for part in parts)])
+    return found._replace(peak=peak, repeats=_repeats(found.sql, parts))
+
+
+def _repeats(sql: str, parts: Sequence[_Value]) -> int:
+    # An operation has its operand twice if it tests it, and DuckDB makes CASE of nullif, which has it twice, too. So a
+    # few nested ones would take longer than all else, and longer for some rows than for others.
+    if not parts:
+        return 0
+    texts = Counter(part.sql for part in parts)
+    own = sql.count("nullif(") - sum(sql.count(text) * text.count("nullif(") for text in texts)
+    most = max(part.repeats * -(-sql.count(part.sql) // texts[part.sql]) for part in parts)
+    repeats: int = max(1, most << min(max(own, 0), 10))
+    if repeats > _MOST_REPEATS:
+        raise Refused("it computes a part too often: nest fewer divisions, roots, nullif and the like")
+    return repeats
 
 
 def _named(name: str, columns: Mapping[str, "_Value | Column"]) -> _Value:
@@ -595,9 +613,15 @@ def _named(name: str, columns: Mapping[str, "_Value | Column"]) -> _Value:
 # All of it.
 
 
+_SIMPLE_CASE = re.compile(r"\bcase\b(?!\s+when\b)", re.IGNORECASE)
+
+
 def _parsed(text: str) -> _Node:
     if not is_unicode(text):
         raise Refused("it cannot be written in UTF-8")
+    if len(_SIMPLE_CASE.findall(text)) > 2:
+        # DuckDB writes x anew for each WHEN, before there is a tree that could be looked at.
+        raise Refused("it has more than two CASE x WHEN: write CASE WHEN x = 1")
     if len(text) > MOST_CHARACTERS:
         raise Refused(f"it has more than {MOST_CHARACTERS:,} characters")
     with closing(duckdb.connect()) as connection:
