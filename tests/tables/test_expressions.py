@@ -82,7 +82,7 @@ def written(connection, folder, rng, rows=40):
     return [*tables, *(f"'{folder}/{name}.parquet'" for name in tables)]
 
 
-@pytest.mark.parametrize("times", [40, pytest.param(2_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [40, pytest.param(500, marks=pytest.mark.slow)])
 def test_an_expression_has_a_value_for_each_row_and_depends_on_no_other_row_nor_on_the_time_zone(times, tmp_path):
     rng = Random(seed := secrets.randbits(32))
     with closing(source.connect()) as connection:
@@ -158,7 +158,7 @@ PIECES += [
 PIECES += ["read_csv('x')", "getenv('HOME')", "EXISTS", "CASE", "END", "->", "lambda", ":=", "."]
 
 
-@pytest.mark.parametrize("times", [150, pytest.param(5_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [150, pytest.param(1_000, marks=pytest.mark.slow)])
 def test_a_text_is_refused_before_anything_is_read_or_its_rows_can_be_counted(times, monkeypatch):
     rng = Random(seed := secrets.randbits(32))
     rows = pa.table({"x": ["a", "b", None], "n": [1, 2, 3]})

@@ -9,6 +9,9 @@ derived column change no sensitivity (docs/tables.md). That holds only if a row 
   a value, or NULL, for all operands of these kinds. A failure would be seen. DuckDB's TRY is not enough: if one row
   fails, it evaluates 2,048 rows one by one, a thousand times slower, which would be seen on the clock. It is around
   all of it nevertheless.
+* No row takes much longer or more memory than others: an expression has no value on a row whose texts have more than
+  250,000 bytes together, or fewer if it makes longer ones of them. Patterns with many states are refused, and nested
+  operations of which each would double the time.
 
 **Kinds.** Whole numbers are those of 64 bits, and sums and products beyond are NULL. All other numbers are floats of 64
 bits, and NaN is missing. Sums and differences of dates are those of the years 1 to 9999. Timestamps with a time zone
