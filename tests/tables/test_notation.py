@@ -15,6 +15,7 @@ import pytest
 from dpselect import Ledger, every, open_table
 from dpselect.errors import InvalidValue
 from dpselect.tables.duckdb.files import Copies
+from tests import spark
 from tests.tables.looking import counts, places
 
 DAY = datetime.date
@@ -101,13 +102,22 @@ def stated(notation):
 @pytest.mark.filterwarnings("ignore:epsilon")
 @pytest.mark.parametrize("ending", ["csv", pytest.param("csv.gz", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", NOTATIONS)
-def test_a_notation_changes_no_count(tmp_path, name, ending, engine):
+def test_a_notation_changes_no_count(tmp_path, name, ending, engine="duckdb"):
     notation = NOTATIONS[name]
     clean, noted = tmp_path / "clean.csv", tmp_path / f"noted.{ending}"
     view = {"engine": engine, "person": "who", "derive": DERIVE, "where": "age IS NULL OR age < 2000000"}
     expected = seen_of(open_table(write(clean), **view))
     assert expected["mode"] == [2, 1, 1, 1, 0]
     assert seen_of(open_table(write(noted, **notation), **stated(notation), **view)) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("spark")
+@pytest.mark.filterwarnings("ignore:epsilon", "ignore:unclosed <socket:ResourceWarning")
+@pytest.mark.parametrize("name", ["latin-1, German", "French, no-break spaces"])
+def test_a_notation_changes_no_count_of_spark(tmp_path, name):
+    spark.session()
+    test_a_notation_changes_no_count(tmp_path, name, "csv", "spark")
 
 
 def test_without_its_notation_a_file_is_refused_or_read_as_it_stands(tmp_path):
