@@ -447,7 +447,7 @@ def test_both_engines_derive_the_same(tmp_path):
     columns = {name: COLUMNS[name] for name in names}
     with closing(duckdb.connect()) as connection:
         written(connection, tmp_path, rng)
-        rows = connection.execute(f"SELECT number, {', '.join(names)} FROM every_row").to_arrow_table()
+        rows = connection.sql(f"SELECT number, {', '.join(names)} FROM every_row").to_arrow_table()
     for _ in range(3):
         derive, where = {}, accepted(columns, rng, {}, is_condition=True)
         for number in range(12):
