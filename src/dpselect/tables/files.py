@@ -113,8 +113,9 @@ def checked_header(names: Sequence[str], where: str) -> list[str]:
 
 
 def _is_number(name: str) -> bool:
+    # In any notation: 1,5 and 1.234,50 are no names either.
     with suppress(ValueError):
-        float(name)
+        float(re.sub("(?<=[0-9])[.,'](?=[0-9])", "", name))
         return True
     return False
 

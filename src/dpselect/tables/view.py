@@ -5,6 +5,7 @@ neighbouring tables stay neighbours, and no sensitivity changes (docs/tables.md)
 """
 
 import codecs
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,9 +43,10 @@ class View:
         _validate.boolean(trusted_query=self.trusted_query)
         if self.where is not None and not isinstance(self.where, str):
             raise InvalidType(f"where must be text, such as 'age >= 18', got {type(self.where).__name__}")
-        names_and_texts = self.derive.items() if isinstance(self.derive, Mapping) else [(None, None)]
+        names_and_texts = list(self.derive.items()) if isinstance(self.derive, Mapping) else [(None, None)]
         if not all(isinstance(each, str) for pair in names_and_texts for each in pair):
             raise InvalidType("derive must be a dict of names and expressions, such as {'year': 'year(visited)'}")
+        object.__setattr__(self, "derive", dict(names_and_texts))  # what was checked: the user's dict can change
         object.__setattr__(self, "encoding", _encoding(self.encoding))
         if self.delimiter is not None:
             found = DELIMITERS.get(self.delimiter) if isinstance(self.delimiter, str) else None
@@ -82,16 +84,29 @@ class View:
         return {**stated, **self.of_text(), **({"trusted_query": True} if self.trusted_query else {})}
 
 
+@functools.cache
+def _table(encoding: str) -> str:
+    """The character of each byte; U+FFFE, as codecs write it, where there is none."""
+    found = (bytes([byte]).decode(encoding, "replace") for byte in range(256))
+    return "".join(each.replace("\ufffd", "\ufffe") if len(each) == 1 else "\ufffe" for each in found)
+
+
+def characters(data: bytes, encoding: str, errors: str = "replace") -> str:
+    """Decode each byte by itself, so that no line changes how another one is read, whatever the codec remembers."""
+    return codecs.charmap_decode(data, errors, _table(encoding))[0]
+
+
+_ASCII = "".join(map(chr, range(128)))
 # Every pair of two bytes: in an encoding with a byte for each character, none of them means anything else together.
 _PAIRS = bytes(byte for first in range(256) for second in range(256) for byte in (first, second))
-_ASCII = bytes(range(128))
 
 
 def _encoding(name: Any) -> str:
     try:
         found = codecs.lookup(name).name
+        # ISO 2022 has all of ASCII but the escape alone, which changes what all bytes after it mean.
         is_single = found in UTF8 or (
-            len(_PAIRS.decode(found, "replace")) == len(_PAIRS) and _ASCII.decode(found) == _ASCII.decode("ascii")
+            _table(found).startswith(_ASCII) and characters(_PAIRS, found) == _PAIRS.decode(found, "replace")
         )
     except (LookupError, TypeError, ValueError):
         found, is_single = "", False

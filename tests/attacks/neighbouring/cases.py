@@ -98,6 +98,8 @@ class Case:
     with_ledger: bool = False
     engine: str = "duckdb"
     mechanism: type[MechanismBase] = PermuteAndFlip
+    options: dict[str, Any] = field(default_factory=dict)  # of `open_table`: how the source is read
+    asked: tuple[Column, ...] = ()  # the columns of questions, if they are others
 
     def write(self, rows: Sequence[Row], folder: Path) -> Any:
         """Return what `open_table` takes, for these rows."""
@@ -116,6 +118,7 @@ class Wanted:
     methods: Sequence[str] = ("mode", "top_k", "median", "quantile", "quantiles")
     engine: str = "duckdb"
     mechanisms: Sequence[type[MechanismBase]] = (PermuteAndFlip, ExponentialMechanism)  # case by case in turn
+    views: bool = False  # with a filter, derived columns and a notation
 
 
 def random_case(rng: Random, wanted: Wanted) -> Case:
@@ -187,7 +190,9 @@ def redrawn(question: Question, case: Case, rng: Random) -> Question:
         groups = question.groups and replace(question.groups, listed=_half(question.groups.listed))
         return replace(question.with_list(_half(question.listed)), groups=groups)
     in_groups = question.groups is not None
-    return _random_question(case.columns, case.person, rng, question.method, in_groups=in_groups) or question
+    return (
+        _random_question(case.asked or case.columns, case.person, rng, question.method, in_groups=in_groups) or question
+    )
 
 
 def _random_question(

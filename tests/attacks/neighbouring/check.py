@@ -38,6 +38,8 @@ from dpselect.errors import DPSelectError
 from dpselect.mechanisms.privacy import LAPLACE, PURE_LOSS
 from tests.attacks.neighbouring.cases import Case, Question, Wanted, random_case, redrawn
 from tests.attacks.neighbouring.neighbours import Rows, individuals, neighbours_of, without
+from tests.attacks.neighbouring.sources import NotWritten
+from tests.attacks.neighbouring.views import viewed
 from tests.reference import exponential_orders, laplace_orders, peeled_orders
 from tests.seam import MARGIN, ONE, ORDER, SET, Recorder, Selection, recording, rows_are_kept_at_once
 from tests.top_k.exact import margin, sets, total
@@ -72,10 +74,6 @@ class Fault:
     question: Question
     salt: int
     outcomes: tuple[Outcome, Outcome]
-
-
-class NotWritten(Exception):
-    """A library could not write the table that was made up."""
 
 
 @dataclass
@@ -196,6 +194,7 @@ def search(seed: int, wanted: Wanted, tally: Tally, most: int = 3) -> Iterator[F
         case = replace(random_case(rng, wanted), mechanism=wanted.mechanisms[number % len(wanted.mechanisms)])
         tally.cases += 1
         try:
+            case = viewed(case, rng, wanted.methods) if wanted.views else case
             yield from faults_of(case, rng, tally, most)
         except NotWritten:
             tally.unwritten += 1
@@ -254,7 +253,7 @@ def opened(case: Case, rows: Rows) -> Iterator[Callable[[Question, Recorder, int
         ledger = dpselect.Ledger(Path(name) / "ledger", budget=10**6) if case.with_ledger else None
         options: dict[str, Any] = {"person": case.person, "neighbours": case.neighbours, "engine": case.engine}
         try:
-            table = dpselect.open_table(source, ledger=ledger, keep=case.source.keep, **options)
+            table = dpselect.open_table(source, ledger=ledger, keep=case.source.keep, **{**options, **case.options})
         except DPSelectError as error:
             refusal = Outcome(_shown(error).replace(name, ""), None)
             yield lambda question, recorder, salt: refusal
@@ -418,7 +417,7 @@ def described(fault: Fault) -> str:
         f"FAULT: {fault.why}",
         f"  source: {case.source.name}, {case.layout}, engine {case.engine}, {case.mechanism.title}",
         f"  columns: {', '.join(f'{column.name} ({column.type.name})' for column in case.columns)}",
-        f"  open_table(..., person={case.person!r}, neighbours={case.neighbours!r})",
+        f"  open_table(..., person={case.person!r}, neighbours={case.neighbours!r}) with {case.options}",
         f"  question: {fault.question}",
         *(f"  {name}: {row.values} in file {row.file}" for name, rows in _named(fault) for row in rows),
     ]

@@ -13,9 +13,9 @@ import io
 import os
 import sqlite3
 import urllib.parse
-from collections.abc import Callable, Sequence
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,11 @@ class Layout:
     files: int = 1
     named_by: str = "pattern"
     alias: str | None = None
+    notation: Mapping[str, str] = field(default_factory=dict)  # of CSV files: arguments of `open_table`
+
+
+class NotWritten(Exception):
+    """A library could not write the table that was made up."""
 
 
 @dataclass(frozen=True)
@@ -208,22 +213,28 @@ _ODD_IN_SQLITE = (b"\xff\x00", b"bytes", 7, 7.0, 1.5, True, "a\x00b", 2**62, 2.0
 
 def _csv(columns: Sequence[Column], rows: Sequence[Row], folder: Path, layout: Layout, *, ending: str = "csv") -> str:
     for number, own in _by_file(rows, layout):
-        _write_text(folder / f"part-{number}.{ending}", _lines(columns, own))
+        _write_text(folder / f"part-{number}.{ending}", _lines(columns, own, layout.notation))
     if layout.alias == "compressed copy":
-        _write_text(folder / f"part-0.{ending}.gz", _lines(columns, [row for row in rows if row.file == 0]))
+        _write_text(folder / f"part-0.{ending}.gz", _lines(columns, [row for row in rows if row.file == 0], {}))
     return _named(folder, layout, ending)
 
 
-def _lines(columns: Sequence[Column], rows: Sequence[Row]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+def _lines(columns: Sequence[Column], rows: Sequence[Row], notation: Mapping[str, str]) -> bytes:
+    text, delimiter = io.StringIO(), notation.get("delimiter", ",")
+    writer = csv.writer(text, lineterminator="\n", delimiter="\t" if delimiter == "tab" else delimiter)
     writer.writerow([column.name for column in columns])
-    writer.writerows(["" if value is None else value for value in row.values] for row in rows)
-    return text.getvalue()
+    writer.writerows([_noted(value, notation) for value in row.values] for row in rows)
+    return text.getvalue().encode(notation.get("encoding", "utf-8"), "replace")
 
 
-def _write_text(path: Path, text: str) -> None:
-    data = text.encode()
+def _noted(value: Any, notation: Mapping[str, str]) -> str:
+    text = "" if value is None else str(value)
+    with suppress(ValueError):
+        return datetime.datetime.fromisoformat(text).strftime(notation["dates"]) if "dates" in notation else text
+    return text.replace(".", notation.get("decimal", ".")) if len(text) % 3 else text  # some keep a point
+
+
+def _write_text(path: Path, data: bytes) -> None:
     path.write_bytes(gzip.compress(data) if path.name.endswith(".gz") else data)
 
 

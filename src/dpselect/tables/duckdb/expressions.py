@@ -9,6 +9,9 @@ derived column change no sensitivity (docs/tables.md). That holds only if a row 
   a value, or NULL, for all operands of these kinds. A failure would be seen. DuckDB's TRY is not enough: if one row
   fails, it evaluates 2,048 rows one by one, a thousand times slower, which would be seen on the clock. It is around
   all of it nevertheless.
+* No row takes much longer or more memory than others: an expression has no value on a row whose texts have more than
+  250,000 bytes together, or fewer if it makes longer ones of them. Patterns with many states are refused, and nested
+  operations of which each would double the time.
 
 **Kinds.** Whole numbers are those of 64 bits, and sums and products beyond are NULL. All other numbers are floats of 64
 bits, and NaN is missing. Sums and differences of dates are those of the years 1 to 9999. Timestamps with a time zone
@@ -19,24 +22,31 @@ as in questions (`values`): as a number next to a number, as text next to text.
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import duckdb
 
 from dpselect._messages import question_for
+from dpselect._validate import is_unicode
 from dpselect.errors import InvalidValue
 from dpselect.tables.duckdb.source import Cursor, Query, Source, check_names
-from dpselect.tables.duckdb.values import identifier, is_wide, present, read_text, value_of
+from dpselect.tables.duckdb.values import identifier, is_wide, present, read_text, text_of, value_of
 from dpselect.tables.kinds import PLAIN, Column, Kind, Style
 from dpselect.tables.view import View
 
 MOST_CHARACTERS = 5_000
-_MOST_GROWTH = 1_000  # how many times longer than the texts of a row a text of an expression can be
+# A row with long texts must not take much more time and memory than others. So a text of an expression is at most so
+# many times as long as those of the row, or as a thousand bytes; and where it could be too long, there is no value.
+_MOST_GROWTH, _UNIT = 100, 1_000
+_MOST_BYTES = 250_000
+_MOST_STATES = 500  # of a regular expression, of which each can take time at each character of a text
 _MOST_SQL = 200_000
 _MOST_DEPTH = 60
+_MOST_REPEATS = 200  # of one part in the SQL of another
 _MOST_POSITION = 10**6
 _MOST_DAYS = 3_660_000  # ten thousand years
 
@@ -60,6 +70,8 @@ class _Value(NamedTuple):
         column: the column, if it is one without a type, which can be read as any kind.
         literal: what is written, if it is a literal.
         growth: how many times longer than the texts of a row its texts can be.
+        peak: the largest growth of its parts, and its own.
+        repeats: how many times DuckDB computes the part that is repeated most; 0 for a column and a literal.
         style: how its texts are written, if it is made of columns without a type.
     """
 
@@ -68,6 +80,8 @@ class _Value(NamedTuple):
     column: Column | None = None
     literal: Any = None
     growth: float = 1.0
+    peak: float = 1.0
+    repeats: int = 0
     style: Style | None = None
 
 
@@ -188,13 +202,16 @@ class _Operation:
         return _Value(self.sql(*operands), self.returns, growth=self.growth(given), style=_style_of(given))
 
 
-_WRITTEN, _POSITION, _ANY = "text in quotation marks", "a whole number", "anything"
+_WRITTEN, _PATTERN = "text in quotation marks", "a pattern in quotation marks"
+_POSITION, _ANY = "a whole number", "anything"
 
 
 def _operand(value: _Value, wanted: Any) -> str | None:
     if wanted is _ANY:
         return _as_text(value)
-    if wanted is _WRITTEN:
+    if wanted in (_WRITTEN, _PATTERN):
+        if wanted is _PATTERN and isinstance(value.literal, str):
+            _check_pattern(value.literal)
         return value.sql if isinstance(value.literal, str) else None
     if wanted is _POSITION:
         return value.sql if isinstance(value.literal, int) and abs(value.literal) <= _MOST_POSITION else None
@@ -213,10 +230,34 @@ def _infix(operator: str) -> Callable[..., str]:
     return lambda left, right: f"({left} {operator} {right})"
 
 
+def _check_pattern(pattern: str) -> None:
+    # About as many states as the pattern has, with repeated ones written out. DuckDB's regular expressions take linear
+    # time, but with many states it is a thousand times longer for some long texts than for others.
+    counts = [(end, max(map(int, re.findall("[0-9]+", inner)), default=0)) for end, inner in _REPEATED.findall(pattern)]
+    nested = math.prod(max(1, count) for end, count in counts if end == ")")
+    states = nested * (len(pattern) + sum(count for end, count in counts if end != ")"))
+    if states > _MOST_STATES:
+        raise Refused(f"the pattern {pattern[:40]!r} repeats too much, or is too long: use a shorter one")
+
+
+_REPEATED = re.compile(r"(.)\{([0-9]{1,9},?[0-9]{0,9})\}", re.DOTALL)
+
+
+def _bytes_of(value: _Value) -> int:
+    return len(str(value.literal).encode())
+
+
 def _growth_of_replacement(given: Sequence[_Value]) -> float:
-    # Each of the n + 1 places of a text can get the replacement, which can repeat what it replaces.
-    written = str(given[2].literal)
-    return given[0].growth * (2 + len(written) + _MOST_GROWTH * written.count("\\"))
+    # Places that are replaced do not overlap.
+    replaced, by = _bytes_of(given[1]), _bytes_of(given[2])
+    return given[0].growth * (max(1.0, by / replaced) if replaced else 2.0 + by)
+
+
+def _growth_of_pattern(given: Sequence[_Value]) -> float:
+    # Each of the n + 1 places of a text can get the replacement. What it repeats of them, such as \\1, is together at
+    # most as long as the text for each of these two characters.
+    by = _bytes_of(given[2])
+    return given[0].growth * (2.0 + by if by else 1.0)
 
 
 def _growth_of_sum(given: Sequence[_Value]) -> float:
@@ -283,11 +324,11 @@ def _of_texts(add: Callable[..., None]) -> None:
     add("ends_with suffix", [_T, _T], _B, _call("suffix"))
     add("strpos instr position", [_T, _T], _I, _call("strpos"))
     add("replace", [_T, _WRITTEN, _WRITTEN], _T, growth=_growth_of_replacement)
-    add("regexp_matches regexp_full_match", [_T, _WRITTEN], _B)
-    add("regexp_extract", [_T, _WRITTEN], _T)
-    add("regexp_extract", [_T, _WRITTEN, _POSITION], _T)
-    add("regexp_replace", [_T, _WRITTEN, _WRITTEN], _T, growth=_growth_of_replacement)
-    add("regexp_replace", [_T, _WRITTEN, _WRITTEN, _FLAGS], _T, growth=_growth_of_replacement)
+    add("regexp_matches regexp_full_match", [_T, _PATTERN], _B)
+    add("regexp_extract", [_T, _PATTERN], _T)
+    add("regexp_extract", [_T, _PATTERN, _POSITION], _T, "regexp_extract({0}, {1}, CAST({2} AS INTEGER))")
+    add("regexp_replace", [_T, _PATTERN, _WRITTEN], _T, growth=_growth_of_pattern)
+    add("regexp_replace", [_T, _PATTERN, _WRITTEN, _FLAGS], _T, growth=_growth_of_pattern)
     for operator, words in (("~~", "LIKE"), ("!~~", "NOT LIKE"), ("~~*", "ILIKE"), ("!~~*", "NOT ILIKE")):
         add(operator, [_T, _WRITTEN], _B, _infix(words))
     add("||", [_ANY, _ANY], _T, _infix("||"), growth=_growth_of_sum)
@@ -304,8 +345,10 @@ def _of_moments(add: Callable[..., None]) -> None:
     add("date_trunc", [_UNITS, _M], _M, f"CASE WHEN {_IN_YEARS.format('{1}')} THEN date_trunc({{0}}, {{1}}) END")
     add("date_diff datediff", [_UNITS, _M, _M], _I, _call("date_diff"))
     add("last_day", [_M], _D)
-    add("strftime", [_M, _WRITTEN], _T, growth=lambda given: 30.0 * len(str(given[1].literal)))
-    add("strptime try_strptime", [_T, _WRITTEN], _M, _call("try_strptime"))
+    add("strftime", [_M, _WRITTEN], _T, growth=lambda given: 30.0 * _bytes_of(given[1]) / _UNIT)
+    # With %z or %Z, DuckDB's result has a time zone, and with %n nanoseconds. Both are read as such columns are.
+    moment = "make_timestamp(epoch_us(try_strptime({0}, {1})))"
+    add("strptime try_strptime", [_T, _WRITTEN], _M, moment)
     add("make_date", [_I, _I, _I], _D, "TRY_CAST(concat({0}, '-', {1}, '-', {2}) AS DATE)")
     for operator in ("+", "-"):
         few = f"{_IN_YEARS} AND {{1}} BETWEEN -{_MOST_DAYS} AND {_MOST_DAYS}"
@@ -381,13 +424,14 @@ def _alternatives(given: Sequence[_Value], form: Callable[[Sequence[str]], str])
 def _constant(node: _Node, _: "_Read") -> _Value:
     kind, text = node["literal"]["kind"], node["literal"].get("text", "")
     if kind == "STRING":
-        return _Value("'" + text.replace("'", "''") + "'", Kind.TEXT, literal=text, growth=len(text) / _MOST_GROWTH)
+        return _Value("'" + text.replace("'", "''") + "'", Kind.TEXT, literal=text, growth=len(text) / _UNIT)
     if kind == "BOOLEAN":
         return _Value(text, Kind.BOOLEAN)
-    if kind == "INTEGER" and abs(int(text)) < 2**63:
-        return _Value(f"CAST('{int(text)}' AS BIGINT)", Kind.INTEGER, literal=int(text))
-    if kind in ("INTEGER", "NUMERIC") and math.isfinite(float(text)):
-        return _Value(f"CAST('{float(text)!r}' AS DOUBLE)", Kind.FLOAT)
+    with suppress(ValueError):  # DuckDB reads 1e, and refuses it later
+        if kind == "INTEGER" and abs(int(text)) < 2**63:
+            return _Value(f"CAST('{int(text)}' AS BIGINT)", Kind.INTEGER, literal=int(text))
+        if kind in ("INTEGER", "NUMERIC") and math.isfinite(float(text)):
+            return _Value(f"CAST('{float(text)!r}' AS DOUBLE)", Kind.FLOAT)
     if kind == "NULL_LITERAL":
         return _Value("NULL", None)
     raise Refused(f"the literal {text[:40]!r} is not a number, a text, true, false or NULL")
@@ -461,7 +505,8 @@ def _function(node: _Node, read: "_Read") -> _Value:
         return _alternatives(operands, lambda sql: f"nullif({', '.join(sql)})")
     operations = _OPERATIONS.get(name, [])
     if not operations:
-        raise _refused(f"the function {name[:40]!r}{question_for(name, list(_OPERATIONS), {})}")
+        reason = _refused(f"the function {name[:40]!r}")
+        raise Refused(f"{reason}{question_for(name, list(_OPERATIONS), {})}")
     found = next((value for operation in operations if (value := operation.of(operands)) is not None), None)
     if found is None:
         kinds = " or ".join(dict.fromkeys(f"({', '.join(map(_in_words, each.takes))})" for each in operations))
@@ -502,7 +547,8 @@ def _cast(node: _Node, read: "_Read") -> _Value:
     if kind is None or (digits and (type_ != "DECIMAL" or not all(map(str.isdecimal, digits)))):
         raise Refused(f"a cast to {type_[:40]} is not allowed: use {', '.join(_CASTS)} or DECIMAL(9, 2)")
     if kind is Kind.TEXT:
-        return given._replace(sql=_as_text(given), kind=kind, column=None, literal=None)
+        style = given.style if given.kind is Kind.TEXT else None  # DuckDB writes others in its own style
+        return given._replace(sql=_as_text(given), kind=kind, column=None, literal=None, style=style)
     sql = (
         _of_text(given.sql, kind, given.style or PLAIN)
         if given.kind is Kind.TEXT
@@ -535,7 +581,29 @@ def _value(node: _Node, columns: Mapping[str, "_Value | Column"], depth: int = 0
         return _named(".".join(node["column_names"]), columns)
     if node["class"] not in _READERS:
         raise _refused(_FORMS.get(node["class"], node["class"].lower().replace("_", " ")))
-    return _checked(_READERS[node["class"]](node, lambda inner: _value(inner, columns, depth + 1)))
+    parts: list[_Value] = []
+
+    def read(inner: _Node) -> _Value:
+        parts.append(_value(inner, columns, depth + 1))
+        return parts[-1]
+
+    found = _checked(_READERS[node["class"]](node, read))
+    peak = max([found.growth, *(part.peak for part in parts)])
+    return found._replace(peak=peak, repeats=_repeats(found.sql, parts))
+
+
+def _repeats(sql: str, parts: Sequence[_Value]) -> int:
+    # An operation has its operand twice if it tests it, and DuckDB makes CASE of nullif, which has it twice, too. So a
+    # few nested ones would take longer than all else, and longer for some rows than for others.
+    if not parts:
+        return 0
+    texts = Counter(part.sql for part in parts)
+    own = sql.count("nullif(") - sum(sql.count(text) * text.count("nullif(") for text in texts)
+    most = max(part.repeats * -(-sql.count(part.sql) // texts[part.sql]) for part in parts)
+    repeats: int = max(1, most << min(max(own, 0), 10))
+    if repeats > _MOST_REPEATS:
+        raise Refused("it computes a part too often: nest fewer divisions, roots, nullif and the like")
+    return repeats
 
 
 def _named(name: str, columns: Mapping[str, "_Value | Column"]) -> _Value:
@@ -548,7 +616,15 @@ def _named(name: str, columns: Mapping[str, "_Value | Column"]) -> _Value:
 # All of it.
 
 
+_SIMPLE_CASE = re.compile(r"\bcase\b(?!\s+when\b)", re.IGNORECASE)
+
+
 def _parsed(text: str) -> _Node:
+    if not is_unicode(text):
+        raise Refused("it cannot be written in UTF-8")
+    if len(_SIMPLE_CASE.findall(text)) > 2:
+        # DuckDB writes x anew for each WHEN, before there is a tree that could be looked at.
+        raise Refused("it has more than two CASE x WHEN: write CASE WHEN x = 1")
     if len(text) > MOST_CHARACTERS:
         raise Refused(f"it has more than {MOST_CHARACTERS:,} characters")
     with closing(duckdb.connect()) as connection:
@@ -587,6 +663,7 @@ class Derived:
         kinds: the kind of each derived column.
         untyped: the derived columns of text that can be read as any kind.
         condition: DuckDB's SQL of the filter; nothing if all rows count.
+        simple: a column of the source that any engine reads, for what reads none.
         reads: the columns of the source that each derived column reads, and those of the filter by the name "".
     """
 
@@ -595,12 +672,13 @@ class Derived:
     kinds: Mapping[str, Kind]
     untyped: frozenset[str]
     condition: str
+    simple: str
     reads: Mapping[str, frozenset[str]]
 
     def needed(self, names: Sequence[str]) -> list[str]:
         """Return the columns of the source that these columns and the filter need."""
         read = (self.reads.get(name, frozenset({name})) for name in ("", *names))
-        return sorted(frozenset[str]().union(*read) - {""})
+        return sorted(frozenset[str]().union(*read) - {""}) or [self.simple]  # rows need a column
 
     def rows(self, source: str, names: Sequence[str] | None) -> str:
         """Return a query of these columns, or of all, over one that has what they need."""
@@ -649,8 +727,9 @@ def derived(columns: Mapping[str, Column], view: View) -> Derived:
         tree, value = _understood(f"derive {name!r}", text, known)
         if value.kind is None:
             raise InvalidValue(f"derive {name!r}: NULL alone has no kind: use an expression of the columns")
-        sql = value.sql if value.column is not None else f"TRY(CAST({value.sql} AS {_TYPES[value.kind]}))"
-        selected[name], kinds[name], reads[name] = sql, value.kind, _reads(tree, columns, reads)
+        reads[name] = _reads(tree, columns, reads)
+        cast = f"TRY(CAST({_unless_long(value.sql, value, columns, reads[name])} AS {_TYPES[value.kind]}))"
+        selected[name], kinds[name] = value.sql if value.column is not None else cast, value.kind
         known[name] = value
         if value.style is not None and value.kind is Kind.TEXT:
             untyped.add(name)
@@ -659,11 +738,19 @@ def derived(columns: Mapping[str, Column], view: View) -> Derived:
         tree, value = _understood("where", view.where, known)
         if value.kind is not Kind.BOOLEAN and value.column is None:
             raise InvalidValue("where: it must be true or false for each row, as in age >= 18")
-        condition = f"coalesce(TRY({_all_as([value], Kind.BOOLEAN)[0]}), false)"
         reads[""] = _reads(tree, columns, reads)
-    made = Derived(tuple(columns), selected, kinds, frozenset(untyped), condition, reads)
+        [truth] = _all_as([value], Kind.BOOLEAN)
+        condition = f"coalesce(TRY({_unless_long(truth, value, columns, reads[''])}), false)"
+    simple = min(columns.values(), key=lambda each: (each.needs_arrow, each.kind is Kind.OTHER)).name
+    made = Derived(tuple(columns), selected, kinds, frozenset(untyped), condition, simple, reads)
     _bind(made, columns)
     return made
+
+
+def _unless_long(sql: str, value: _Value, columns: Mapping[str, Column], reads: frozenset[str]) -> str:
+    lengths = [f"coalesce(strlen({text_of(columns[name])}), 0)" for name in sorted(reads) if columns[name].is_text]
+    most = int(_MOST_BYTES / max(value.peak, 1))
+    return f"CASE WHEN {' + '.join(lengths)} <= {most} THEN {sql} END" if lengths else sql
 
 
 def _understood(what: str, text: str, known: Mapping[str, "_Value | Column"]) -> tuple[_Node, _Value]:

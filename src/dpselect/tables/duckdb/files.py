@@ -44,7 +44,7 @@ import tempfile
 import threading
 import weakref
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
@@ -85,7 +85,7 @@ from dpselect.tables.files import (
     shown,
     state_of,
 )
-from dpselect.tables.view import AS_IT_IS, View
+from dpselect.tables.view import AS_IT_IS, View, characters
 
 _KINDS = "give a path, a database's URL, a DuckDB relation, a pandas or polars DataFrame, or an Arrow table"
 
@@ -189,29 +189,33 @@ class Copies:
         self._files, self._encoding = files, encoding
         self._lock = threading.Lock()
         self._state: State | None = None
-        self._folder: Path | None = None
-        self._remove: Callable[[], Any] = lambda: None
+        self._folder = ""
 
     def paths(self) -> list[Path]:
         """Return the copies, in the order of the files."""
         with self._lock:
             state = state_of(self._files)
-            if self._folder is None or state is None or state != self._state:
-                self._remove()
+            if not os.path.isdir(self._folder) or state is None or state != self._state:
                 self._folder, self._state = self._made(), state
-            return [self._folder / f"{i}.csv" for i in range(len(self._files))]
+            return [Path(self._folder, f"{i}.csv") for i in range(len(self._files))]
 
-    def _made(self) -> Path:
+    def _made(self) -> str:
+        _remove(self._folder, os.getpid())
         private = spill_path() or None  # only this user can enter it
         if private is not None:
             Path(private).mkdir(exist_ok=True)
-        folder = Path(tempfile.mkdtemp(dir=private))
-        self._remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        folder = tempfile.mkdtemp(dir=private)
+        weakref.finalize(self, _remove, folder, os.getpid())
         for i, file in enumerate(self._files):
-            with _opened(file) as source, (folder / f"{i}.csv").open("wb") as copy:
+            with _opened(file) as source, Path(folder, f"{i}.csv").open("wb") as copy:
                 while block := source.read(_BLOCK):
-                    copy.write(block.decode(self._encoding, "replace").encode())
+                    copy.write(characters(block, self._encoding).encode())
         return folder
+
+
+def _remove(folder: str, owner: int) -> None:
+    if folder and os.getpid() == owner:  # not what a forked process inherited
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 STANDARD_INPUT = "-"
@@ -557,14 +561,15 @@ _MOST_REPEATS = 1_000
 
 def header_of(path: Path, view: View = AS_IT_IS) -> tuple[str, list[str]]:
     """The delimiter and the column names of a CSV file, both from its first line, which is public."""
-    encoding = "utf-8-sig" if view.is_utf8 else view.encoding
 
     def first_line() -> str:
         with _opened(path) as file:
-            return file.readline(_LONGEST_HEADER).decode(encoding).rstrip("\r\n")
+            line = file.readline(_LONGEST_HEADER)
+            text = line.decode("utf-8-sig") if view.is_utf8 else characters(line, view.encoding, "strict")
+            return text.rstrip("\r\n")
 
     where = shown(path)
-    kind = "UTF-8" if view.is_utf8 else encoding
+    kind = "UTF-8" if view.is_utf8 else view.encoding
     unreadable = InvalidValue(
         f"{where}: this is not a CSV file in {kind}: save it as CSV in UTF-8 or as Parquet, or state its encoding, such"
         " as latin-1 or cp1252"

@@ -26,6 +26,7 @@ from dpselect.selection.draws import Draws
 from dpselect.tables.duckdb.files import LONGEST_LINE, LONGEST_READ, is_compressed, rows_of
 from dpselect.tables.duckdb.source import connect
 from dpselect.tables.duckdb.values import identifier
+from dpselect.tables.view import characters
 
 _BYTES = "dpselect_bytes"
 
@@ -127,7 +128,7 @@ class LineReader(_Worker):
     def _table(self, found: list[bytes], file: int) -> pa.Table:
         values = (pa.scalar(column[file], pa.string()) for column in self.folders.values())
         columns = {f"folder{i}": pa.repeat(value, len(found)) for i, value in enumerate(values)}
-        lines = [line.decode(self.encoding, "replace").encode() for line in found] if self.encoding else found
+        lines = [characters(line, self.encoding).encode() for line in found] if self.encoding else found
         return pa.table({"line": pa.array(lines, pa.binary()), **columns})
 
 
