@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from dpselect import Ledger, open_table
-from dpselect.errors import InvalidType, InvalidValue, RequestConflict
+from dpselect.errors import InvalidType, InvalidValue, RequestConflict, UnitMismatch
 from dpselect.tables.duckdb import expressions, source
 from dpselect.tables.duckdb.values import column_of, identifier
 from dpselect.tables.kinds import Kind
@@ -471,3 +471,14 @@ def _plain(rows):
 def test_quantiles_of_a_derived_column_lie_where_its_values_lie():
     table = opened({"x": [1, 2, None, 4]}, derive={"y": "x * 10"}, where="x <> 2 OR x IS NULL")
     assert places(table, "y", 0, 50, 10) == [(1, False, 1), (4, False, 1)]
+
+
+def test_people_who_are_derived_in_another_way_are_another_unit(tmp_path):
+    """Their epsilons do not add up, though the columns have one name."""
+    rows, ledger = {"who": ["a", "a", "b"], "n": [1, 2, 3]}, tmp_path / "l"
+    opened(rows, derive={"pid": "who"}, person="pid", ledger=ledger, budget=5)
+    again = opened(rows, derive={"pid": "who"}, person="pid", ledger=ledger)
+    assert again.mode("n", candidates=[1, 2], epsilon=1).protects == "one pid"
+    for derive, person in (({"pid": "who || CAST(n AS VARCHAR)"}, "pid"), ({}, "who"), ({"pid": "who"}, None)):
+        with pytest.raises(UnitMismatch, match="pid = who"):
+            opened(rows, derive=derive, person=person, ledger=ledger)

@@ -892,7 +892,6 @@ def open_table(  # noqa: PLR0913 - the public contract
     >>> table.mode("diagnosis", candidates=["I10", "E11", "J45"], epsilon=1).value
     'I10'
     """
-    unit = PrivacyUnit(person, neighbours)
     style = Style(decimal=decimal, thousands=thousands, dates=dates)
     view = View(
         where=where,
@@ -902,6 +901,7 @@ def open_table(  # noqa: PLR0913 - the public contract
         style=style,
         trusted_query=trusted_query,
     )
+    unit = PrivacyUnit(view.identity(person), neighbours)
     before = Before(check, engine)
     opened = _engine(engine, resolved(source, table, query, is_trusted=bool(trusted_query)), keep, view)
     column = None if person is None else known_column(opened.columns, person, "person", opened.no_columns)

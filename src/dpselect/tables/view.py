@@ -65,6 +65,12 @@ class View:
         """Whether rows are filtered, or have derived columns."""
         return self.where is not None or bool(self.derive)
 
+    def identity(self, person: str | None) -> str | None:
+        """Return who is protected, for a ledger: the person column, with its expression if it is derived."""
+        # Epsilons of people that are derived in different ways do not add up, even if their columns have one name.
+        derived = self.derive.get(person) if isinstance(person, str) else None
+        return person if derived is None else f"{person} = {derived}"
+
     def provided(self, one: str) -> str:
         """Return on what a guarantee for `one` depends, in words; nothing if all of it was checked."""
         return f"if each row of the query depends on {one}" if self.trusted_query else ""
