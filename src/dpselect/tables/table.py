@@ -715,7 +715,9 @@ class Table:
         engine.check_source()
         draw = question.drawn(price, self._budget)
         # Without a ledger, nobody reads the entry, and the digest of a long list takes time.
-        entry = {} if self._ledger is None else {**question.entry(), **individuals.parameters(), **self._view.entry()}
+        of_whom = individuals.parameters()
+        read_how = self._view.entry(of_whom["person"])
+        entry = {} if self._ledger is None else {**question.entry(), **of_whom, **read_how}
         asked = {**entry, "neighbours": question.neighbours, "estimate": estimate} if entry else {}
         self._check.run(engine, individuals, question)
         unchecked = [] if self._check.is_on else [NOT_CHECKED]

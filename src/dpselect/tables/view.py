@@ -82,9 +82,11 @@ class View:
         stated["decimal"] = "" if self.style.decimal == PLAIN.decimal else self.style.decimal
         return {name: value for name, value in stated.items() if value}
 
-    def entry(self) -> dict[str, Any]:
-        """Return what a ledger records of it: what is stated."""
-        stated: dict[str, Any] = {} if self.where is None else {"where": self.where}
+    def entry(self, person: str | None = None) -> dict[str, Any]:
+        """Return what a ledger records of it: what is stated, and who is protected."""
+        stated: dict[str, Any] = {"person": self.identity(person)}
+        if self.where is not None:
+            stated["where"] = self.where
         if self.derive:
             stated["derive"] = dict(self.derive)
         return {**stated, **self.of_text(), **({"trusted_query": True} if self.trusted_query else {})}
