@@ -238,6 +238,17 @@ def _check_pattern(pattern: str) -> None:
     states = nested * (len(pattern) + sum(count for end, count in counts if end != ")"))
     if states > _MOST_STATES:
         raise Refused(f"the pattern {pattern[:40]!r} repeats too much, or is too long: use a shorter one")
+    _check_by_engine("SELECT regexp_matches('', ?)", [pattern])
+
+
+def _check_by_engine(query: str, texts: list[str]) -> None:
+    # A pattern, or a replacement, that cannot be read would fail on the first row that has a text, and on no other.
+    with closing(duckdb.connect()) as connection:
+        try:
+            connection.execute(query, texts)
+        except duckdb.Error:
+            shown = " and ".join(repr(text[:40]) for text in texts)
+            raise Refused(f"{shown}: this is not a regular expression that DuckDB reads") from None
 
 
 _REPEATED = re.compile(r"(.)\{([0-9]{1,9},?[0-9]{0,9})\}", re.DOTALL)
@@ -257,6 +268,7 @@ def _growth_of_pattern(given: Sequence[_Value]) -> float:
     # Each of the n + 1 places of a text can get the replacement. What it repeats of them, such as \\1, is together at
     # most as long as the text for each of these two characters.
     by = _bytes_of(given[2])
+    _check_by_engine("SELECT regexp_replace('', ?, ?)", [str(given[1].literal), str(given[2].literal)])
     return given[0].growth * (2.0 + by if by else 1.0)
 
 
