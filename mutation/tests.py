@@ -124,6 +124,7 @@ TESTS = {
         "tests/release/test_answer.py",
         "tests/release/test_release.py",
         "tests/release/test_requests.py",
+        "tests/release/test_digests.py",
     ),
     "selection/draws.py": (
         "tests/selection/test_bits.py",

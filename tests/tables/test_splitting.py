@@ -88,6 +88,9 @@ def test_people_keep_the_sub_places_that_are_drawn_for_their_own_value():
     data = Places(np.array([2, 4, 5], np.uint64), np.zeros(3, np.bool_), np.array([2, 1, 2]))
     own = [2 << 32 | 7, 2 << 32 | 9, 4 << 32 | 3, 5 << 32 | 1, 5 << 32 | 5]
     assert People(data, script).places(0, 5) == own
+    people = People(data, ScriptedBits("".join(f"{word:032b}" for word in [3, 9, 7, 1, 5])))
+    assert [people.below(4 << 32 | 3), people.below(4 << 32 | 4)] == [2, 3]  # those of the middle value come first
+    assert people.places(0, 5) == own
 
 
 @pytest.mark.parametrize("people", [0, 1, 5_000])
