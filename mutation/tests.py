@@ -119,6 +119,13 @@ ARITHMETIC = {
 }
 
 TESTS = {
+    "release.py": (
+        _CURRENCIES,
+        "tests/release/test_answer.py",
+        "tests/release/test_release.py",
+        "tests/release/test_requests.py",
+        "tests/release/test_digests.py",
+    ),
     "selection/draws.py": (
         "tests/selection/test_bits.py",
         "tests/selection/test_coin.py",

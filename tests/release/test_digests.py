@@ -2,12 +2,16 @@
 
 import datetime
 from decimal import Decimal
+from fractions import Fraction
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpselect._scores import as_vector
+from dpselect.release import scores_digest
 from dpselect.tables.duckdb.engine import DuckDBEngine
 from dpselect.tables.duckdb.files import source_of
 from dpselect.tables.duckdb.source import connect, of_source, schema
@@ -103,3 +107,18 @@ def test_no_value_makes_the_digest_fail(name):
         engine = DuckDBEngine(pa.table({"x": array.take(pa.array([place, place]))}))
         digests.add(engine.content(list(engine.columns.values())))
     assert len(digests) >= 3
+
+
+def test_scores_that_differ_a_little_have_different_digests():
+    third, large = Fraction(1, 3), 2**53
+    scores = [
+        [0.5, float(third)],
+        [0.5, third],  # some are floats, and others are not
+        [1e-20, 2e-20],
+        [2e-20, 1e-20],
+        np.array([-large - 1, 0]),  # an integer that floats cannot hold, below zero
+        np.array([-large, 0]),
+        np.array([0, large + 1]),
+        np.array([0, large]),
+    ]
+    assert len({scores_digest(as_vector(own)) for own in scores}) == len(scores)

@@ -13,7 +13,6 @@ from dpselect.questions.methods import METHODS, Margin, NoisyCounts, OneShot, Pe
 from dpselect.questions.most import _Chooser
 from dpselect.questions.rows import Levels
 from dpselect.selection.draws import Draws
-from dpselect.tables.domains import texts_of
 from tests.statistical.goodness import assert_fits, assert_rejected
 from tests.tables.looking import opened
 from tests.top_k.laws import law_of
@@ -121,10 +120,11 @@ def test_a_choice_without_an_order_is_listed_in_the_order_of_the_rule():
     assert table.top_k("x", 3, **asked).value == [1, 2, 3]
 
 
-def test_a_domain_that_no_mechanism_takes_is_refused_before_the_charge(tmp_path):
+def test_a_domain_that_no_mechanism_takes_is_refused_before_the_charge(tmp_path, monkeypatch):
+    monkeypatch.setattr("dpselect.tables.domains._MOST_BYTES", 10_000)  # the limit of `every` is smaller
     table = opened({"x": ["a"] * 9}, ledger=tmp_path / "ledger.db", budget=9)
     with pytest.raises(InvalidValue, match="too many values"):
-        table.mode("x", candidates=texts_of(10_000), epsilon=1)  # `every` has a smaller limit
+        table.mode("x", candidates=every("text", max_bytes=10_000), epsilon=1)
     assert not list(Ledger(tmp_path / "ledger.db").entries())
 
 

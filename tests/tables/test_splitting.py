@@ -88,6 +88,31 @@ def test_people_keep_the_sub_places_that_are_drawn_for_their_own_value():
     data = Places(np.array([2, 4, 5], np.uint64), np.zeros(3, np.bool_), np.array([2, 1, 2]))
     own = [2 << 32 | 7, 2 << 32 | 9, 4 << 32 | 3, 5 << 32 | 1, 5 << 32 | 5]
     assert People(data, script).places(0, 5) == own
+    people = People(data, ScriptedBits("".join(f"{word:032b}" for word in [3, 9, 7, 1, 5])))
+    assert [people.below(4 << 32 | 3), people.below(4 << 32 | 4)] == [2, 3]  # those of the middle value come first
+    assert people.places(0, 5) == own
+
+
+@pytest.mark.parametrize("people", [0, 1, 5_000])
+def test_the_first_cut_is_among_all_places(people):
+    asked = []
+
+    class First:
+        """It chooses the first place, and writes down how many there are."""
+
+        rate = Fraction(1)
+
+        def select_runs(self, scores, lengths):
+            asked.append(sum(map(int, lengths)))
+            return 0
+
+        def select_bounded(self, below_best, lengths, distance):
+            asked.append(sum(lengths))
+            return len(lengths) - 1, lengths[-1] - 1
+
+    data = Places(np.array([3][:people], np.uint64), np.zeros(min(people, 1), np.bool_), np.array([people][:people]))
+    split_quantiles(data, 7, [Fraction(1, 3), Fraction(2, 3)], lambda _: First(), Draws())
+    assert asked[0] == 7 * 2**32
 
 
 def test_a_crowd_is_resolved_only_where_it_must_be():

@@ -225,7 +225,7 @@ class Mode(OfTable):
             return None
         worst, log_n = mechanism.worst, math.log(self.size)
         exponent = first_true(lambda x: worst.loss_probability(x, log_n) <= _RARELY, 1.0)
-        return math.ceil(exponent / float(mechanism.rate))
+        return math.ceil(Fraction(exponent) / mechanism.rate)  # a rate may be beyond all floats
 
     def need(self, people: int) -> str:
         where = " of the group" if self.is_grouped else ""
