@@ -38,11 +38,12 @@ import glob
 import gzip
 import itertools
 import os
+import shutil
 import tempfile
 import threading
 import weakref
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
@@ -171,28 +172,37 @@ class Copies:
 
     def __init__(self, files: Sequence[Path], encoding: str) -> None:
         self._files, self._encoding = files, encoding
+        self._remove: Callable[[], Any] = lambda: None
         self._lock = threading.Lock()
         self._state: State | None = None
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder = ""
 
     def paths(self) -> list[Path]:
         """Return the copies, in the order of the files."""
         with self._lock:
             state = state_of(self._files)
-            if self._folder is None or state is None or state != self._state:
+            if not self._folder or state is None or state != self._state:
+                self._remove()
                 self._folder, self._state = self._made(), state
-            return [Path(self._folder.name, f"{i}.csv") for i in range(len(self._files))]
+            return [Path(self._folder, f"{i}.csv") for i in range(len(self._files))]
 
-    def _made(self) -> "tempfile.TemporaryDirectory[str]":
-        private = spill_path() or None  # only this user can enter it
+    def _made(self) -> str:
+        private = spill_path() or None  # only this user can enter it, and it is removed with the process
         if private is not None:
             Path(private).mkdir(exist_ok=True)
-        folder = tempfile.TemporaryDirectory(dir=private)
+        folder = tempfile.mkdtemp(dir=private)
+        removed = weakref.finalize(self, _remove_folder, folder, os.getpid())
+        removed.atexit, self._remove = private is None, removed
         for i, file in enumerate(self._files):
-            with _opened(file) as source, Path(folder.name, f"{i}.csv").open("wb") as copy:
+            with _opened(file) as source, Path(folder, f"{i}.csv").open("wb") as copy:
                 while block := source.read(_BLOCK):
                     copy.write(block.decode(self._encoding, "replace").encode())
         return folder
+
+
+def _remove_folder(folder: str, process: int) -> None:
+    if os.getpid() == process:  # a forked process has the copies of its parent
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _common_header(paths: Sequence[Path], view: View = AS_IT_IS) -> tuple[str, list[str]]:
