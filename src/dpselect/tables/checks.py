@@ -284,9 +284,13 @@ class Check:
     @property
     def unreadable(self) -> int:
         """How many rows cannot be read: broken lines, and values in another notation. Private."""
-        hidden = self.missing - self.left_out.get(Reason.MISSING, 0)
-        unread = sum(self.left_out.get(reason, 0) for reason in _UNREAD)
-        return unread + self.unlike if self.looks else unread - hidden
+        return self._unread + self.unlike
+
+    @property
+    def _unread(self) -> int:
+        # Where nothing says how a text is read, any text counts as it is.
+        hidden = 0 if self.looks else self.missing - self.left_out.get(Reason.MISSING, 0)
+        return sum(self.left_out.get(reason, 0) for reason in _UNREAD) - hidden
 
     @property
     def stops(self) -> str:
@@ -297,7 +301,7 @@ class Check:
             return "there is no row"
         if not present:
             return "no row has a value, a person and a listed group"
-        if 2 * self.unreadable >= present:
+        if 2 * self._unread >= present:
             return "at most half of the values that are not missing can be read"
         return "" if self.counted else "nobody has any of the candidates"
 
