@@ -285,7 +285,7 @@ def _of_texts(add: Callable[..., None]) -> None:
     add("replace", [_T, _WRITTEN, _WRITTEN], _T, growth=_growth_of_replacement)
     add("regexp_matches regexp_full_match", [_T, _WRITTEN], _B)
     add("regexp_extract", [_T, _WRITTEN], _T)
-    add("regexp_extract", [_T, _WRITTEN, _POSITION], _T)
+    add("regexp_extract", [_T, _WRITTEN, _POSITION], _T, "regexp_extract({0}, {1}, CAST({2} AS INTEGER))")
     add("regexp_replace", [_T, _WRITTEN, _WRITTEN], _T, growth=_growth_of_replacement)
     add("regexp_replace", [_T, _WRITTEN, _WRITTEN, _FLAGS], _T, growth=_growth_of_replacement)
     for operator, words in (("~~", "LIKE"), ("!~~", "NOT LIKE"), ("~~*", "ILIKE"), ("!~~*", "NOT ILIKE")):
@@ -461,7 +461,8 @@ def _function(node: _Node, read: "_Read") -> _Value:
         return _alternatives(operands, lambda sql: f"nullif({', '.join(sql)})")
     operations = _OPERATIONS.get(name, [])
     if not operations:
-        raise _refused(f"the function {name[:40]!r}{question_for(name, list(_OPERATIONS), {})}")
+        meant = question_for(name, list(_OPERATIONS), {})
+        raise Refused(f"{name[:40]!r} is no function{meant}") if meant else _refused(f"the function {name[:40]!r}")
     found = next((value for operation in operations if (value := operation.of(operands)) is not None), None)
     if found is None:
         kinds = " or ".join(dict.fromkeys(f"({', '.join(map(_in_words, each.takes))})" for each in operations))
