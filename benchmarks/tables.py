@@ -86,7 +86,7 @@ _FEW_CODES = [f"code{number}" for number in range(100)]
 
 def _reading_cases() -> Iterator[Case]:
     """A filter and a derived column beside the same in DuckDB alone, a decimal comma, and a check before the charge."""
-    size = "10^6 rows"
+    size = "10^7 rows, 100 codes"
     for dtype, path in (("Parquet", visits), ("CSV", visits_in_csv)):
         for name, view, selected, rest in (
             ("where", {"where": _PART}, "code", f"WHERE {_PART}"),
@@ -95,21 +95,23 @@ def _reading_cases() -> Iterator[Case]:
             ours = partial(_mode_of_view, path, "few" if "derive" in view else "code", view)
             theirs = partial(_count_of_view, path, selected, rest)
             yield _case(f"mode of rows, {name}", "the same in DuckDB", size, at_most_times(1.2), ours, theirs, dtype)
+    size = "10^6 rows, 10^5 values"
     plain = partial(_median_of_notation, ".")
     comma = partial(_median_of_notation, ",")
     yield _case("median, decimal commas", "decimal points", size, at_most_times(1.5), comma, plain, "CSV")
+    size = "10^6 rows, 10^12 values"
     for dtype, path in (("Parquet", visits), ("CSV", visits_in_csv)):
         ours, theirs = (partial(_median_with_check, path, check) for check in ("stop", "off"))
         yield _case("median, checked before the charge", "not checked", size, no_bar(), ours, theirs, dtype)
 
 
 def _mode_of_view(path: Callable[[int], str], column: str, view: dict[str, Any]) -> Call:
-    table = open_table(path(_FEW_ROWS), keep=False, **view)
+    table = open_table(path(_ROWS), keep=False, **view)
     return partial(table.mode, column, candidates=_FEW_CODES, epsilon=_EPSILON)
 
 
 def _count_of_view(path: Callable[[int], str], selected: str, rest: str) -> Call:
-    rows = f"SELECT {selected} AS value FROM '{path(_FEW_ROWS)}' {rest}"
+    rows = f"SELECT {selected} AS value FROM '{path(_ROWS)}' {rest}"
     connection = duckdb.connect()
     return lambda: connection.sql(f"SELECT value, count(*) FROM ({rows}) GROUP BY value").to_arrow_table()
 
