@@ -257,6 +257,17 @@ def test_nothing_of_a_row_is_shown_but_near_misses(tmp_path, capfd):
     assert "I1O" not in str(stopped.value)
 
 
+def test_near_misses_are_of_what_nobody_has(tmp_path):
+    """Of candidates, and of groups, also if some rows have none."""
+    path = tmp_path / "table.csv"
+    path.write_text("value,g\nI10,a\ni10,A\ne11,a\nE12,\n,B\n", encoding="utf-8")
+    table = dpselect.open_table(path)
+    found = [(each.candidate, each.text) for each in table.check("value", candidates=["I10", "E11"]).near]
+    assert found == [("E11", "e11")]
+    grouped = table.group_by("g", groups=["a", "b", "c"]).check("value", candidates=["I10", "e11"])
+    assert [(each.candidate, each.text, each.number) for each in grouped.near] == [("b", "B", 1)]
+
+
 @pytest.mark.parametrize("check", ["on", "", "STOP", "x" * 99])
 def test_there_are_three_ways(check):
     with pytest.raises(InvalidValue, match="check must be one of off, warn, stop"):

@@ -58,7 +58,7 @@ class Notation(Enum):
         remedy: how to fix it.
 
     >>> Notation.DECIMAL_COMMA.remedy
-    'write 1.5, with a point'
+    "open the table with decimal=',', or --decimal ,"
     """
 
     DECIMAL_COMMA = ("numbers with a decimal comma, such as 1,5", "open the table with decimal=',', or --decimal ,")
@@ -170,8 +170,8 @@ class Notice:
     def to_dict(self) -> dict[str, Any]:
         """Return the notice in the types of JSON. It is private.
 
-        >>> Notice("cost", Notation.DECIMAL_COMMA, 12).to_dict()["remedy"]
-        'write 1.5, with a point'
+        >>> Notice("cost", Notation.MISSING_WORD, 12).to_dict()["remedy"]
+        'leave the field empty'
         """
         found = {"column": self.column, "notation": self.notation.name.lower(), "number": self.number}
         return {**found, "what": self.notation.words, "remedy": self.notation.remedy, "examples": list(self.examples)}
@@ -390,8 +390,8 @@ class Check:
     def suspicions(self) -> list[str]:
         """Return what looks wrong, and how to fix it, a line each."""
         found = [
-            f"suspicious in {notice.column!r}: {notice.notation.words}: {notice.number:,}{_shown(notice.examples)}."
-            f" Fix: {notice.notation.remedy}."
+            f"{'noticed' if notice.notation in _HARMLESS else 'suspicious'} in {notice.column!r}:"
+            f" {notice.notation.words}: {notice.number:,}{_shown(notice.examples)}. Fix: {notice.notation.remedy}."
             for notice in self.notices
         ]
         if 2 * (self.below + self.above) > self.counted:

@@ -205,7 +205,8 @@ def _near_of(cursor: Cursor, listed: str, texts: str, off: str) -> Iterator[Near
         "lower(trim(written)) = lower(trim(value)) OR (length(value) > 3"
         " AND damerau_levenshtein(lower(written), lower(value)) <= 1 + length(value) // 8)"
     )
-    absent = f"SELECT value FROM ({listed}) WHERE value NOT IN (SELECT written FROM {texts} WHERE NOT ({off}))"
+    had = f"SELECT written FROM {texts} WHERE ({off}) IS NOT TRUE AND written IS NOT NULL"  # a row that counts has none
+    absent = f"SELECT value FROM ({listed}) WHERE value NOT IN ({had})"
     found = cursor.sql(
         f"SELECT value, written, number FROM ({absent}) JOIN ({common}) ON {near}"
         f" ORDER BY number DESC, value, written LIMIT {_MOST_NEAR}"
