@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -48,6 +49,7 @@ def cases() -> Iterator[Case]:
     yield _case("median of rows", "diffprivlib median", size, no_bar(), _median, _diffprivlib_median)
     yield _case("median of rows", "OpenDP (Polars), 10^3 values", size, no_bar(), _median, _opendp_median)
     yield from _csv_cases()
+    yield from _reading_cases()
     for name, line in _ODD_LINES.items():
         yield _odd_line_case(name, line)
     few = "10^6 rows, 10^3 codes"
@@ -75,6 +77,53 @@ def _csv_cases() -> Iterator[Case]:
     yield _case(
         "three questions", "reading the file each time", size, at_most_times(0.8), _csv_three_questions, reading, "CSV"
     )
+
+
+_PART = "amount < 500 AND contains(code, '7')"
+_FEWER = "left(code, 6)"
+_FEW_CODES = [f"code{number}" for number in range(100)]
+
+
+def _reading_cases() -> Iterator[Case]:
+    """A filter and a derived column beside the same in DuckDB alone, a decimal comma, and a check before the charge."""
+    size = "10^7 rows, 100 codes"
+    for dtype, path in (("Parquet", visits), ("CSV", visits_in_csv)):
+        for name, view, selected, rest in (
+            ("where", {"where": _PART}, "code", f"WHERE {_PART}"),
+            ("derive", {"derive": {"few": _FEWER}}, _FEWER, ""),
+        ):
+            ours = partial(_mode_of_view, path, "few" if "derive" in view else "code", view)
+            theirs = partial(_count_of_view, path, selected, rest)
+            yield _case(f"mode of rows, {name}", "the same in DuckDB", size, at_most_times(1.2), ours, theirs, dtype)
+    size = "10^6 rows, 10^5 values"
+    plain = partial(_median_of_notation, ".")
+    comma = partial(_median_of_notation, ",")
+    yield _case("median, decimal commas", "decimal points", size, at_most_times(1.5), comma, plain, "CSV")
+    size = "10^6 rows, 10^12 values"
+    for dtype, path in (("Parquet", visits), ("CSV", visits_in_csv)):
+        ours, theirs = (partial(_median_with_check, path, check) for check in ("stop", "off"))
+        yield _case("median, checked before the charge", "not checked", size, no_bar(), ours, theirs, dtype)
+
+
+def _mode_of_view(path: Callable[[int], str], column: str, view: dict[str, Any]) -> Call:
+    table = open_table(path(_ROWS), keep=False, **view)
+    return partial(table.mode, column, candidates=_FEW_CODES, epsilon=_EPSILON)
+
+
+def _count_of_view(path: Callable[[int], str], selected: str, rest: str) -> Call:
+    rows = f"SELECT {selected} AS value FROM '{path(_ROWS)}' {rest}"
+    connection = duckdb.connect()
+    return lambda: connection.sql(f"SELECT value, count(*) FROM ({rows}) GROUP BY value").to_arrow_table()
+
+
+def _median_of_notation(mark: str) -> Call:
+    table = open_table(amounts_in_csv(mark), keep=False, decimal=mark)
+    return partial(table.median, "amount", lower=0, upper=1000, step="0.01", epsilon=_EPSILON)
+
+
+def _median_with_check(path: Callable[[int], str], check: str) -> Call:
+    table = open_table(path(_FEW_ROWS), keep=False, check=check)
+    return partial(table.median, "cents", lower=0, upper=_MOST_CENTS, epsilon=_EPSILON)
 
 
 def _case(  # noqa: PLR0913, PLR0917 - the cells of a row
@@ -136,6 +185,16 @@ def visits_in_csv(rows: int) -> str:
     path = Path(folder().name) / f"{rows}.csv"
     duckdb.connect().execute(f"COPY (FROM '{visits(rows)}') TO '{path}'")
     time.sleep(2.1)
+    return str(path)
+
+
+@cache
+def amounts_in_csv(mark: str) -> str:
+    """A code and an amount with two digits, separated by semicolons."""
+    path = Path(folder().name) / f"amounts{mark}.csv"
+    amount = f"replace(printf('%.2f', amount), '.', '{mark}') AS amount"
+    query = f"SELECT code, {amount} FROM '{visits(_FEW_ROWS)}'"
+    duckdb.connect().execute(f"COPY ({query}) TO '{path}' (DELIMITER ';', QUOTE '')")
     return str(path)
 
 

@@ -34,6 +34,7 @@ def test_version(run: Run) -> None:
         (errors.RequestUnanswered, 4),
         (errors.MissingExtra, 5),
         (errors.EngineFailure, 6),
+        (errors.CheckFailed, 7),
     ],
 )
 def test_each_kind_of_failure_has_an_exit_code(error: type[errors.DPSelectError], code: int) -> None:

@@ -14,7 +14,7 @@ import pytest
 import dpselect
 from dpselect import _show, analysis
 from dpselect.audit import audit, audit_pmf
-from dpselect.release import Answer
+from dpselect.release import About, Answer
 
 EVIL = "<script>alert('x')</script>&\"$E=mc^2$"
 SECRET = 731_001  # a score or a count that nothing may show
@@ -75,7 +75,7 @@ def made(value: Any, **fields: Any) -> Answer:
     "value", [EVIL, [EVIL, "b"], {EVIL: "a"}, {"a": EVIL}, {"a": [EVIL]}, {(EVIL, 1): None}], ids=str
 )
 def test_values_are_data_and_are_escaped(value: Any) -> None:
-    html = made(value, estimate=EVIL)._repr_html_()
+    html = made(value, about=About(EVIL))._repr_html_()
     assert "<script" not in html
     assert EVIL in " ".join(Tables(html).texts)
 
@@ -124,9 +124,11 @@ def test_an_answer_has_a_row_for_its_value_and_what_it_cost(tmp_path: Path) -> N
         ["estimates", "the value that most rows have"],
         ["accuracy", str(answer.accuracy)],
         ["mechanism", "exponential"],
-        ["guarantee", str(answer.guarantee)],
+        ["guarantee", f"{answer.guarantee} for one row"],
         ["cost", "ledger entry 1 (charged rho 0.1)"],
+        ["notes", "; ".join(answer.notes)],
     ]
+    assert "not checked" in answer.notes[-1]
 
 
 LEVELS = [

@@ -220,7 +220,7 @@ _RULE = re.compile(r"dpselect\.every\(['\"](\w+)['\"]\)")
 def in_options(message: str, options: Sequence[Option]) -> str:
     """Return a message in which parameters have the names of their options.
 
-    >>> options = [MAX_VALUES, Option(("--engine",), "E", "")]
+    >>> options = [Option(("--max-values",), "N", "", name="max_values"), Option(("--engine",), "E", "")]
     >>> in_options("max_values must be >= 1: leave it out, or give engine='duckdb'", options)
     '--max-values must be >= 1: leave it out, or give --engine duckdb'
     """

@@ -58,7 +58,7 @@ class Notation(Enum):
         remedy: how to fix it.
 
     >>> Notation.DECIMAL_COMMA.remedy
-    'write 1.5, with a point'
+    "open the table with decimal=',', or --decimal ,"
     """
 
     DECIMAL_COMMA = ("numbers with a decimal comma, such as 1,5", "open the table with decimal=',', or --decimal ,")
@@ -170,8 +170,8 @@ class Notice:
     def to_dict(self) -> dict[str, Any]:
         """Return the notice in the types of JSON. It is private.
 
-        >>> Notice("cost", Notation.DECIMAL_COMMA, 12).to_dict()["remedy"]
-        'write 1.5, with a point'
+        >>> Notice("cost", Notation.MISSING_WORD, 12).to_dict()["remedy"]
+        'leave the field empty'
         """
         found = {"column": self.column, "notation": self.notation.name.lower(), "number": self.number}
         return {**found, "what": self.notation.words, "remedy": self.notation.remedy, "examples": list(self.examples)}
@@ -284,9 +284,13 @@ class Check:
     @property
     def unreadable(self) -> int:
         """How many rows cannot be read: broken lines, and values in another notation. Private."""
-        hidden = self.missing - self.left_out.get(Reason.MISSING, 0)
-        unread = sum(self.left_out.get(reason, 0) for reason in _UNREAD)
-        return unread + self.unlike if self.looks else unread - hidden
+        return self._unread + self.unlike
+
+    @property
+    def _unread(self) -> int:
+        # Where nothing says how a text is read, any text counts as it is.
+        hidden = 0 if self.looks else self.missing - self.left_out.get(Reason.MISSING, 0)
+        return sum(self.left_out.get(reason, 0) for reason in _UNREAD) - hidden
 
     @property
     def stops(self) -> str:
@@ -297,7 +301,7 @@ class Check:
             return "there is no row"
         if not present:
             return "no row has a value, a person and a listed group"
-        if 2 * self.unreadable >= present:
+        if 2 * self._unread >= present:
             return "at most half of the values that are not missing can be read"
         return "" if self.counted else "nobody has any of the candidates"
 
@@ -386,8 +390,8 @@ class Check:
     def suspicions(self) -> list[str]:
         """Return what looks wrong, and how to fix it, a line each."""
         found = [
-            f"suspicious in {notice.column!r}: {notice.notation.words}: {notice.number:,}{_shown(notice.examples)}."
-            f" Fix: {notice.notation.remedy}."
+            f"{'noticed' if notice.notation in _HARMLESS else 'suspicious'} in {notice.column!r}:"
+            f" {notice.notation.words}: {notice.number:,}{_shown(notice.examples)}. Fix: {notice.notation.remedy}."
             for notice in self.notices
         ]
         if 2 * (self.below + self.above) > self.counted:

@@ -205,7 +205,8 @@ def _near_of(cursor: Cursor, listed: str, texts: str, off: str) -> Iterator[Near
         "lower(trim(written)) = lower(trim(value)) OR (length(value) > 3"
         " AND damerau_levenshtein(lower(written), lower(value)) <= 1 + length(value) // 8)"
     )
-    absent = f"SELECT value FROM ({listed}) WHERE value NOT IN (SELECT written FROM {texts} WHERE NOT ({off}))"
+    had = f"SELECT written FROM {texts} WHERE ({off}) IS NOT TRUE AND written IS NOT NULL"  # a row that counts has none
+    absent = f"SELECT value FROM ({listed}) WHERE value NOT IN ({had})"
     found = cursor.sql(
         f"SELECT value, written, number FROM ({absent}) JOIN ({common}) ON {near}"
         f" ORDER BY number DESC, value, written LIMIT {_MOST_NEAR}"
@@ -353,7 +354,9 @@ def _cases_of(reading: Reading) -> list[str]:
         return [*first, *plain, *_cases(_PATTERNS_OF_NUMBERS, unread), *point]
     if reading.kind is not None and reading.kind.is_time:
         day = _cases({"TIME_OF_DAY": _ISO_TIME}) if reading.kind is Kind.DATE else []
-        return [*_cases(_MISSING_WORD, unread), *_cases(_PATTERNS_OF_DATES), *day]
+        # What is written as `dates` says is read as it is meant; without it, some of these are read as another day.
+        odd = "true" if reading.column.style.dates is None else unread
+        return [*_cases(_MISSING_WORD, unread), *_cases(_PATTERNS_OF_DATES, odd), *day]
     if reading.values is not None and reading.kind is Kind.TEXT:
         form = sql.form_of(reading.column, Kind.TEXT)
         candidates = f"SELECT value FROM ({sql.listed(sql.CANDIDATES, {'value': form})})"

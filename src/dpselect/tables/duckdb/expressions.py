@@ -517,8 +517,8 @@ def _function(node: _Node, read: "_Read") -> _Value:
         return _alternatives(operands, lambda sql: f"nullif({', '.join(sql)})")
     operations = _OPERATIONS.get(name, [])
     if not operations:
-        reason = _refused(f"the function {name[:40]!r}")
-        raise Refused(f"{reason}{question_for(name, list(_OPERATIONS), {})}")
+        meant = question_for(name, list(_OPERATIONS), {})
+        raise Refused(f"{name[:40]!r} is no function{meant}") if meant else _refused(f"the function {name[:40]!r}")
     found = next((value for operation in operations if (value := operation.of(operands)) is not None), None)
     if found is None:
         kinds = " or ".join(dict.fromkeys(f"({', '.join(map(_in_words, each.takes))})" for each in operations))

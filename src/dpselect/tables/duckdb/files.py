@@ -44,7 +44,7 @@ import tempfile
 import threading
 import weakref
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
@@ -187,6 +187,7 @@ class Copies:
 
     def __init__(self, files: Sequence[Path], encoding: str) -> None:
         self._files, self._encoding = files, encoding
+        self._remove: Callable[[], Any] = lambda: None
         self._lock = threading.Lock()
         self._state: State | None = None
         self._folder = ""
