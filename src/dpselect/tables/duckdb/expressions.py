@@ -243,12 +243,11 @@ def _check_pattern(pattern: str) -> None:
 
 def _check_by_engine(query: str, texts: list[str]) -> None:
     # A pattern, or a replacement, that cannot be read would fail on the first row that has a text, and on no other.
-    with closing(duckdb.connect()) as connection:
-        try:
-            connection.execute(query, texts)
-        except duckdb.Error:
-            shown = " and ".join(repr(text[:40]) for text in texts)
-            raise Refused(f"{shown}: this is not a regular expression that DuckDB reads") from None
+    with closing(duckdb.connect()) as connection, suppress(duckdb.Error):
+        connection.execute(query, texts)
+        return
+    shown = " and ".join(repr(text[:40]) for text in texts)
+    raise Refused(f"{shown}: this is not a regular expression that DuckDB reads")
 
 
 _REPEATED = re.compile(r"(.)\{([0-9]{1,9},?[0-9]{0,9})\}", re.DOTALL)
@@ -517,8 +516,7 @@ def _function(node: _Node, read: "_Read") -> _Value:
         return _alternatives(operands, lambda sql: f"nullif({', '.join(sql)})")
     operations = _OPERATIONS.get(name, [])
     if not operations:
-        meant = question_for(name, list(_OPERATIONS), {})
-        raise Refused(f"{name[:40]!r} is no function{meant}") if meant else _refused(f"the function {name[:40]!r}")
+        raise Refused(f"{_refused(f'the function {name[:40]!r}')}{question_for(name, list(_OPERATIONS), {})}")
     found = next((value for operation in operations if (value := operation.of(operands)) is not None), None)
     if found is None:
         kinds = " or ".join(dict.fromkeys(f"({', '.join(map(_in_words, each.takes))})" for each in operations))
