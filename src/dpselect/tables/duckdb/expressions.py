@@ -23,7 +23,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -730,6 +730,7 @@ def derived(columns: Mapping[str, Column], view: View) -> Derived:
     selected: dict[str, str] = {}
     kinds: dict[str, Kind] = {}
     untyped: set[str] = set()
+    doubtful: set[str] = set()
     for name, text in view.derive.items():
         check_names([name])
         if name.lower() in {each.lower() for each in known}:
@@ -738,7 +739,10 @@ def derived(columns: Mapping[str, Column], view: View) -> Derived:
         if value.kind is None:
             raise InvalidValue(f"derive {name!r}: NULL alone has no kind: use an expression of the columns")
         reads[name] = _reads(tree, columns, reads)
-        cast = f"TRY(CAST({_unless_long(value.sql, value, columns, reads[name])} AS {_TYPES[value.kind]}))"
+        cast = f"CAST({_unless_long(value.sql, value, columns, reads[name])} AS {_TYPES[value.kind]})"
+        if not _is_plain(tree, doubtful):
+            cast = f"TRY({cast})"
+            doubtful.add(name.lower())
         selected[name], kinds[name] = value.sql if value.column is not None else cast, value.kind
         known[name] = value
         if value.style is not None and value.kind is Kind.TEXT:
@@ -750,7 +754,8 @@ def derived(columns: Mapping[str, Column], view: View) -> Derived:
             raise InvalidValue("where: it must be true or false for each row, as in age >= 18")
         reads[""] = _reads(tree, columns, reads)
         [truth] = _all_as([value], Kind.BOOLEAN)
-        condition = f"coalesce(TRY({_unless_long(truth, value, columns, reads[''])}), false)"
+        truth = _unless_long(truth, value, columns, reads[""])
+        condition = f"coalesce({truth if _is_plain(tree, doubtful) else f'TRY({truth})'}, false)"
     simple = min(columns.values(), key=lambda each: (each.needs_arrow, each.kind is Kind.OTHER)).name
     made = Derived(tuple(columns), selected, kinds, frozenset(untyped), condition, simple, reads)
     _bind(made, columns)
@@ -770,6 +775,23 @@ def _understood(what: str, text: str, known: Mapping[str, "_Value | Column"]) ->
     except Refused as refused:
         reason = str(refused)
     raise InvalidValue(f"{what}: {reason}")
+
+
+_PLAIN = {"COLUMN_REF", "CONSTANT", "COMPARISON", "CONJUNCTION", "OPERATOR", "BETWEEN"}
+_PLAIN_FUNCTIONS = {"contains", "starts_with", "prefix", "ends_with", "suffix"}
+
+
+def _is_plain(tree: Any, doubtful: Collection[str]) -> bool:
+    # Whether it only compares values of columns, so that no row can make it fail. TRY around other expressions is a
+    # second line of defence, because they should not fail either, and doubles the time of a filter.
+    if isinstance(tree, list):
+        return all(_is_plain(each, doubtful) for each in tree)
+    if not isinstance(tree, dict):
+        return True
+    kind = tree.get("class")
+    is_known = kind is None or kind in _PLAIN or tree.get("function_name") in _PLAIN_FUNCTIONS
+    names = ".".join(tree.get("column_names", ())).lower()
+    return is_known and names not in doubtful and all(_is_plain(each, doubtful) for each in tree.values())
 
 
 def _reads(tree: _Node, columns: Mapping[str, Column], reads: Mapping[str, frozenset[str]]) -> frozenset[str]:
