@@ -226,9 +226,8 @@ ledger_id=None)
 
     @property
     def promise(self) -> str:
-        """The guarantee in words, with what it protects and on what it depends: "1-DP (pure) for one row"."""
-        whom = f" for {self.about.protects}" if self.about.protects else ""
-        return f"{self.guarantee}{whom}{self.about.provided and f', {self.about.provided}'}"
+        """The guarantee in words, with what it protects and on what it depends: "1-DP (pure) for one row, ..."."""
+        return f"{self.guarantee.of_whom(self.about.protects)}{self.about.provided and f', {self.about.provided}'}"
 
     @cached_property
     def notes(self) -> list[str]:

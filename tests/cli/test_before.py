@@ -178,4 +178,4 @@ def test_the_file_itself_is_no_list_of_candidates(tmp_path: Path, run: Run) -> N
 def test_a_guarantee_says_what_it_protects(tmp_path: Path, run: Run, person: tuple[str, ...], whom: str) -> None:
     path = written(tmp_path, "nr,value\n" + "".join(f"{i // 8},3\n" for i in range(800)))
     asked = run("mode", path, "--column", "value", "--candidates", "1,2,3", "--epsilon", "1", *person)
-    assert re.search(rf"guarantee: 1-DP \(pure\).* for {whom}\n", asked.err)
+    assert re.search(rf"guarantee: 1-DP \(pure\) for {whom}, .*\n", asked.err)

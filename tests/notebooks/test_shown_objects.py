@@ -124,7 +124,7 @@ def test_an_answer_has_a_row_for_its_value_and_what_it_cost(tmp_path: Path) -> N
         ["estimates", "the value that most rows have"],
         ["accuracy", str(answer.accuracy)],
         ["mechanism", "exponential"],
-        ["guarantee", f"{answer.guarantee} for one row"],
+        ["guarantee", answer.guarantee.of_whom("one row")],
         ["cost", "ledger entry 1 (charged rho 0.1)"],
         ["notes", "; ".join(answer.notes)],
     ]

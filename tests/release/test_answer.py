@@ -75,7 +75,7 @@ def test_an_answer_shows_what_is_public_and_the_choice():
         "Answer(value='a', estimate='the value that most rows have',"
         " accuracy='at most 1.84 rows off on average, less than 36.89 in 95 of 100 cases',"
         " mechanism='permute-and-flip',"
-        " guarantee='0.1-DP (pure), 0.00476098-zCDP for one row',"
+        " guarantee='0.1-DP (pure) for one row, 0.00476098-zCDP',"
         " epsilon='0.1', ledger_id=None)"
     )
     assert "731" not in repr(table) + repr(table.group_by("x", groups=["a"])) + repr(vars(answer))

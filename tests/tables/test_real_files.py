@@ -419,6 +419,6 @@ def test_a_guarantee_says_what_it_protects(tmp_path, options, whom):
     path.write_text("nr,value\n" + "".join(f"{i // 8},3\n" for i in range(800)), encoding="utf-8")
     answer = dpselect.open_table(path, **options).mode("value", candidates=NUMBERS, epsilon=1)
     assert answer.protects == answer.to_dict()["protects"] == whom
-    assert answer.promise == f"{answer.guarantee} for {whom}"
+    assert answer.promise == f"1-DP (pure) for {whom}, 0.32966-zCDP"
     assert f"guarantee='{answer.promise}'" in repr(answer)
     assert answer.promise in answer._repr_html_()

@@ -84,11 +84,19 @@ class Guarantee:
         return Guarantee(count * self.epsilon, rho, count * self.delta)
 
     def __str__(self) -> str:
-        epsilon = _short(self.epsilon)
+        return self.of_whom("")
+
+    def of_whom(self, protects: str) -> str:
+        """Return the guarantee in words, with whom it protects.
+
+        >>> Guarantee(Fraction(1), 0.25).of_whom("one row")
+        '1-DP (pure) for one row, 0.25-zCDP'
+        """
+        epsilon, whom = _short(self.epsilon), f" for {protects}" if protects else ""
         rho = rounded_up_text(Fraction(self.zcdp)) if math.isfinite(self.zcdp) else "inf"
         if self.delta:
-            return f"({epsilon}, {_short(self.delta)})-DP, {rho}-zCDP with the same delta"
-        return f"{epsilon}-DP (pure), {rho}-zCDP"
+            return f"({epsilon}, {_short(self.delta)})-DP{whom}, {rho}-zCDP with the same delta"
+        return f"{epsilon}-DP (pure){whom}, {rho}-zCDP"
 
 
 def _short(number: Fraction) -> str:

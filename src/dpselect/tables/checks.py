@@ -312,7 +312,8 @@ class Check:
         If a range misses most values, or most lie between two candidates, that is suspicious. Missing values and values
         that are not listed are not.
         """
-        alarms = [each for each in self.notices if each.notation not in _HARMLESS]
+        # A word for a missing person is a person of its own, who counts once for all of them.
+        alarms = [each for each in self.notices if each.notation not in _HARMLESS or each.column != self.column]
         if self.stops or self.unreadable or alarms or self.near:
             return False
         return 2 * max(self.between, self.below + self.above) <= self.counted
