@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,15 +56,27 @@ _FAILED = 1  # the exit code of a check that found something
 
 # What is stated of a table, of its groups and of who pays, for every question.
 
-_FILE = Option(("file",), "FILE", "CSV or Parquet file, a folder or pattern of them, or a database.", is_required=True)
+_FILE = Option(
+    ("file",),
+    "FILE",
+    "CSV, Parquet or Excel file, a folder or pattern, a database, or - for standard input.",
+    is_required=True,
+)
 _COLUMN = Option(("--column",), "C", "The column that the question is about.", is_required=True)
 _PERSON = Option(("--person",), "P", "Column that identifies the person. Default: each row is a person.")
 _DATABASE = (
-    Option(("--table",), "T", "For a database: the table, such as visits or clinic.visits."),
+    Option(
+        ("--table",), "T", "For a database: the table, such as visits or clinic.visits. For an Excel file: the sheet."
+    ),
     Option(("--query",), "SQL", "For a database: a SELECT statement instead of a table."),
 )
 _VIEW = (
-    Option(("--where",), "SQL", "Count only rows for which this holds, such as \"age >= 18 AND sex = 'f'\"."),
+    Option(
+        ("--where",),
+        "SQL",
+        "Count only rows for which this holds, such as \"age >= 18 AND sex = 'f'\". Repeat it: all must hold.",
+        is_repeated=True,
+    ),
     Option(
         ("--derive",),
         "NAME=SQL",
@@ -190,13 +203,13 @@ def public_list(text: str, column: "Column", flag: str, table: str) -> list[Any]
         )
     if not texts:
         raise InvalidValue(f"{flag} must name at least one value: give A,B,C or a file with one value per line")
-    if column.untyped and all(_WHOLE_NUMBER.fullmatch(item) for item in texts):
-        # A list of whole numbers means numbers: 3.0 and 03 in the file are 3. Codes such as 007 stay text.
-        return list(map(int, texts))
+    if column.untyped and all(_NUMBER.fullmatch(item) for item in texts):
+        # A list of numbers means numbers: 3.0 and 03 in the file are 3. Codes such as 007 stay text.
+        return [Decimal(item) if "." in item else int(item) for item in texts]
     return [column.kind.from_text(item, flag) for item in texts]
 
 
-_WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_NUMBER = re.compile(r"(?:0|-?[1-9][0-9]{0,17}|-?0(?=\.))(?:\.[0-9]{1,18})?")
 
 
 def _items(text: str, flag: str) -> list[str]:
@@ -320,7 +333,6 @@ def _read_how(given: Given) -> dict[str, Any]:
         "query",
         "trusted_query",
         "person",
-        "where",
         "encoding",
         "delimiter",
         "decimal",
@@ -335,7 +347,9 @@ def _read_how(given: Given) -> dict[str, Any]:
         if name.strip() in derive:
             raise InvalidValue(f"--derive names {name.strip()[:40]!r} twice: give each column another name")
         derive[name.strip()] = expression
-    return {"derive": derive, **{name: given[name] for name in plain}}
+    conditions = given["where"] or []
+    where = " AND ".join(f"({each})" for each in conditions) if len(conditions) > 1 else next(iter(conditions), None)
+    return {"where": where, "derive": derive, **{name: given[name] for name in plain}}
 
 
 _FOUND = "found:"

@@ -467,7 +467,7 @@ _ALL = [
             """,
             f"""
             Plan `dpselect {name}`: how many people the answer can be away from the quantile that stands for the
-            minimum.
+            {name}.
 
             Example: dpselect plan {name} --lower 0 --upper 50000 --epsilon 0.1
             """,

@@ -61,10 +61,13 @@ class Notation(Enum):
     "open the table with decimal=',', or --decimal ,"
     """
 
-    DECIMAL_COMMA = ("numbers with a decimal comma, such as 1,5", "open the table with decimal=',', or --decimal ,")
+    DECIMAL_COMMA = (
+        "numbers with a decimal comma, such as 1,5",
+        "open a text file with decimal=',', or --decimal ,; elsewhere derive replace(column, ',', '.')",
+    )
     THOUSANDS = (
         "numbers with separators of thousands, such as 1.234,50 or 1,234.50 or 1 234",
-        "open the table with thousands=',' (or '.', ' '), or --thousands",
+        "open a text file with thousands=',' (or '.', ' '), or --thousands; elsewhere derive replace(column, ',', '')",
     )
     COMMA_AND_THREE_DIGITS = (
         "numbers with a comma before three digits, such as 1,234, which may mean 1.234 or 1234",
@@ -76,7 +79,7 @@ class Notation(Enum):
     )
     UNIT = (
         "numbers with a unit or a currency sign, such as 12 EUR, $12 or 5 %",
-        "write the number only, and name the unit in the name of the column",
+        "derive the number, as in trim(column, '$') or replace(column, ' EUR', '')",
     )
     MINUS = ("numbers with a typographic minus sign or a dash", "write - (hyphen-minus), as on the keyboard")
     POINT_ZERO = (
@@ -85,7 +88,8 @@ class Notation(Enum):
     )
     DATE_ORDER = (
         "dates that do not begin with the year, such as 31/12/2024, 31.12.2024 or 31 Dec 2024",
-        "open the table with dates='%d/%m/%Y', '%m/%d/%Y', '%d.%m.%Y' or '%d %b %Y', as they are meant, or --dates",
+        "open a text file with dates='%d/%m/%Y', '%m/%d/%Y', '%d.%m.%Y' or '%d %b %Y', as they are meant, or --dates;"
+        " elsewhere derive CAST(strptime(column, '%d/%m/%Y') AS DATE)",
     )
     SHORT_YEAR = (
         "dates with a year of two digits, such as 31/12/24; with / or - they are read as a day in the first century",
@@ -185,6 +189,7 @@ class Near:
         candidate: what is listed.
         text: what is in the data.
         number: how many rows have the text.
+        group_of: the column of the groups, if the candidate is a group.
 
     >>> Near("Yes", "yes", 12)
     Near('Yes', private)
@@ -193,9 +198,20 @@ class Near:
     candidate: str
     text: str
     number: int
+    group_of: str = ""
 
     def __repr__(self) -> str:
         return f"Near({self.candidate!r}, private)"
+
+    def words(self, column: str) -> str:
+        """Return it as a line of a report about this column. It is private.
+
+        >>> Near("Yes", "yes", 12).words("smokes")
+        "suspicious in 'smokes': nobody has the candidate 'Yes', and 12 rows have 'yes'. Did you mean 'yes'?"
+        """
+        nobody = f"is in the group {self.candidate!r}" if self.group_of else f"has the candidate {self.candidate!r}"
+        seen = f"{self.number:,} rows have {self.text!r}. Did you mean {self.text!r}?"
+        return f"suspicious in {(self.group_of or column)!r}: nobody {nobody}, and {seen}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return it in the types of JSON. It is private.
@@ -278,7 +294,8 @@ class Check:
     def missing(self) -> int:
         """How many values are missing, also by a word such as NA where numbers or dates are asked for. Private."""
         words = sum(each.number for each in self.notices if each.notation is Notation.MISSING_WORD)
-        hidden = min(words, self.left_out.get(Reason.UNREADABLE, 0) or (words if self.looks != "text" else 0))
+        unread = self.left_out.get(Reason.UNREADABLE, 0)
+        hidden = min(words, unread) if not self.looks else words if self.looks != "text" else 0
         return self.left_out.get(Reason.MISSING, 0) + hidden
 
     @property
@@ -397,11 +414,7 @@ class Check:
         ]
         if 2 * (self.below + self.above) > self.counted:
             found.append(f"suspicious in {self.column!r}: most values are outside the range.")
-        return found + [
-            f"suspicious in {self.column!r}: nobody has the candidate {near.candidate!r}, and {near.number:,} rows have"
-            f" {near.text!r}. Did you mean {near.text!r}?"
-            for near in self.near
-        ]
+        return found + [near.words(self.column) for near in self.near]
 
 
 def _result(passed: bool, stops: str) -> str:
@@ -558,7 +571,8 @@ class Before:
             return
         found = _check(engine, Reading(question.column, **question.read_as), individuals)
         if not found.passed:
-            sys.stderr.write("\n".join([f"{_HEADING}:", *found.lines(), ""]))
+            told = [*found.lines(), _result(found.passed, found.stops)]
+            sys.stderr.write("\n".join([f"{_HEADING}:", *told, ""]))
         if found.stops and self.mode == _STOP:
             raise CheckFailed(
                 f"column {question.column.name!r}: {found.stops}. {_NOT_A_RELEASE} {_HEADING}: see with `check` what is"

@@ -395,7 +395,8 @@ def resolved(source: Any, table: Any = None, query: Any = None, *, is_trusted: b
             return _workbook(Path(source), table)
         for name, value in {"table": table, "query": query}.items():
             if value is not None:
-                raise InvalidValue(f"{name} is for databases, and source is not one: leave {name} out")
+                instead = ": give where instead, a condition on each row" if name == "query" else f": leave {name} out"
+                raise InvalidValue(f"{name} is for databases, and the source is not one{instead}")
         return source
     if (table is None) == (query is None):
         raise InvalidValue("source is a database: give either table, a name, or query, a SELECT statement")

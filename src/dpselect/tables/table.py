@@ -901,6 +901,7 @@ def open_table(  # noqa: PLR0913 - the public contract
         encoding=encoding,
         delimiter=delimiter,
         style=style,
+        query=query if isinstance(query, str) else None,
         trusted_query=trusted_query,
     )
     unit = PrivacyUnit(view.identity(person), neighbours)

@@ -29,6 +29,7 @@ class View:
         encoding: of text files: UTF-8, or one with a byte for each character.
         delimiter: of text files; None if their header says it.
         style: of text files: how numbers and dates are written.
+        query: of databases; None if a table is named.
         trusted_query: whether the owner states that each row of a query depends on the rows of one person only.
     """
 
@@ -37,6 +38,7 @@ class View:
     encoding: str = "utf-8"
     delimiter: str | None = None
     style: Style = PLAIN
+    query: str | None = None
     trusted_query: bool = False
 
     def __post_init__(self) -> None:
@@ -89,6 +91,8 @@ class View:
             stated["where"] = self.where
         if self.derive:
             stated["derive"] = dict(self.derive)
+        if self.query is not None:
+            stated["query"] = self.query
         return {**stated, **self.of_text(), **({"trusted_query": True} if self.trusted_query else {})}
 
 

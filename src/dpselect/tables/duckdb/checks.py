@@ -193,16 +193,20 @@ def _near(cursor: Cursor, reading: Reading, individuals: Individuals) -> Iterato
         if form.kind is Kind.TEXT and len(groups or ()) <= _MOST_LISTED:
             listed = f"SELECT DISTINCT {name} AS value FROM ({sql.cast_list(sql.GROUPS, forms)})"
             texts = f"(SELECT member{i} AS written, reason, count(*) AS number FROM {_ROWS} GROUP BY ALL)"
-            yield from _near_of(cursor, listed, texts, f"reason = '{Reason.GROUP.name}'")
+            own = groups.columns[i].name if groups is not None else ""
+            yield from _near_of(cursor, listed, texts, f"reason = '{Reason.GROUP.name}'", own)
 
 
-def _near_of(cursor: Cursor, listed: str, texts: str, off: str) -> Iterator[Near]:
+_FOLDED = "strip_accents(lower(trim({})))"
+
+
+def _near_of(cursor: Cursor, listed: str, texts: str, off: str, group_of: str = "") -> Iterator[Near]:
     common = (
         f"SELECT written, sum(number) AS number FROM {texts} WHERE {off} AND length(written) <= {_SHOWN_CHARACTERS}"
         f" GROUP BY written ORDER BY number DESC, written LIMIT {_MOST_UNLISTED}"
     )
     near = (
-        "lower(trim(written)) = lower(trim(value)) OR (length(value) > 3"
+        f"{_FOLDED.format('written')} = {_FOLDED.format('value')} OR (length(value) > 3"
         " AND damerau_levenshtein(lower(written), lower(value)) <= 1 + length(value) // 8)"
     )
     had = f"SELECT written FROM {texts} WHERE ({off}) IS NOT TRUE AND written IS NOT NULL"  # a row that counts has none
@@ -212,7 +216,7 @@ def _near_of(cursor: Cursor, listed: str, texts: str, off: str) -> Iterator[Near
         f" ORDER BY number DESC, value, written LIMIT {_MOST_NEAR}"
     )
     for value, text, number in found.fetchall():
-        yield Near(value, text, int(number))
+        yield Near(value, text, int(number), group_of)
 
 
 def _looks(cursor: Cursor, reading: Reading) -> tuple[str, int]:

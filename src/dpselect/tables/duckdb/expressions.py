@@ -166,9 +166,22 @@ def _common(values: Sequence[_Value], is_ordered: bool = False) -> Kind:
         raise Refused(f"it mixes text and {kind.value}: write numbers without quotation marks")
     if kind is Kind.TEXT and is_ordered and any(re.fullmatch(r"\s*[-+]?[0-9.,]+\s*", text) for text in written):
         raise Refused("it compares with a number in quotation marks: write numbers without them")
+    if kind is Kind.TEXT and any(value.column is not None for value in values):
+        # What is in quotation marks is compared as it is written, and not as the table reads numbers and dates.
+        if any(_DATE_IN_TEXT.fullmatch(text) for text in written):
+            raise Refused("it compares with a date in quotation marks: write DATE '2024-01-31', or TIMESTAMP '...'")
+        if any(_NUMBER_IN_TEXT.fullmatch(text) for text in written):
+            raise Refused(
+                "it compares with a number in quotation marks: write numbers without them, or CAST(code AS VARCHAR)"
+                " for a code"
+            )
     if is_ordered and all(value.column is not None for value in values):
         raise Refused("it compares texts by < or >: say what they are, as in CAST(cost AS DOUBLE)")
     return kind
+
+
+_DATE_IN_TEXT = re.compile(r"\s*[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T].*)?\s*")
+_NUMBER_IN_TEXT = re.compile(r"\s*[-+]?(?:0|[1-9][0-9]*)(?:[.,][0-9]+)?\s*")  # 007 is a code
 
 
 # Operations.
@@ -619,7 +632,10 @@ def _repeats(sql: str, parts: Sequence[_Value]) -> int:
 def _named(name: str, columns: Mapping[str, "_Value | Column"]) -> _Value:
     found = next((value for known, value in columns.items() if known.lower() == name.lower()), None)
     if found is None:
-        raise Refused(f"{name[:40]!r} is not a column{question_for(name, list(columns), {})}")
+        meant = (
+            question_for(name, list(columns), {}) or f". If it is a text, write it as '{name[:40]}', in single quotes"
+        )
+        raise Refused(f"{name[:40]!r} is not a column{meant}")
     return _of_column(found) if isinstance(found, Column) else found
 
 
@@ -750,7 +766,7 @@ def derived(columns: Mapping[str, Column], view: View) -> Derived:
     condition = ""
     if view.where is not None:
         tree, value = _understood("where", view.where, known)
-        if value.kind is not Kind.BOOLEAN and value.column is None:
+        if value.kind is not Kind.BOOLEAN:
             raise InvalidValue("where: it must be true or false for each row, as in age >= 18")
         reads[""] = _reads(tree, columns, reads)
         [truth] = _all_as([value], Kind.BOOLEAN)
