@@ -46,7 +46,7 @@ def test_a_terminal_is_checked_before_the_charge(
     assert ("Nothing was charged, and nothing was released." in shown) == stopped
     assert ("ledger entry 1" in shown) != stopped
     if text == BAD and is_shown:
-        assert "60. Fix: open the table with decimal=',', or --decimal ,." in shown
+        assert "60. Fix: open a text file with decimal=',', or --decimal ,; elsewhere" in shown
 
 
 @pytest.mark.parametrize("text", [GOOD, BAD, "value\n"], ids=["good", "bad", "empty"])
@@ -127,12 +127,12 @@ def test_a_derived_column_has_a_name_and_an_expression(tmp_path: Path, run: Run,
 CHECKED = {
     "all is well": (GOOD, (), 0, "'value': numbers, 0 missing, 0 cannot be read"),
     "missing values are no alarm": (GOOD + "\nNA\n" + '""\n', (), 0, "'value': numbers, 2 missing, 0 cannot be read"),
-    "another notation": (GOOD + '"3,5"\n', (), 1, "or --decimal ,."),
+    "another notation": (GOOD + '"3,5"\n', (), 1, "or --decimal ,;"),
     "read as it is meant": (GOOD + '"3,5"\n', ("--decimal", ","), 0, "0 cannot be read"),
     "no row": ("value\n", (), 1, "The answer would mean nothing: there is no row."),
     "a broken line": (GOOD + "3,4\n", (), 1, "suspicious: 1 lines with another number of fields"),
     "a column": (GOOD, ("--column", "value", "--lower", "0", "--upper", "9"), 0, "counted: 60"),
-    "a column in another notation": (BAD, ("--column", "value", "--lower", "0", "--upper", "9"), 1, "--decimal ,."),
+    "a column in another notation": (BAD, ("--column", "value", "--lower", "0", "--upper", "9"), 1, "--decimal ,;"),
     "a near miss": ("value\nyes\nno\n", ("--column", "value", "--candidates", "yes,No"), 1, "Did you mean 'no'?"),
     "not listed": ("value\nyes\nno\nmaybe\n", ("--column", "value", "--candidates", "yes,no"), 0, "1 (1 different)"),
     "no such column": (GOOD, ("--column", "no such"), 2, "is not in the table"),
@@ -158,11 +158,11 @@ def test_exit_codes_of_a_check(tmp_path: Path, run: Run, name: str) -> None:
 def test_a_number_with_a_point_does_not_win_because_it_alone_is_listed_as_it_is_written(
     tmp_path: Path, run: Run
 ) -> None:
-    """A list of whole numbers means numbers. `0,1,2,5.5` is one of texts, and a check sees that."""
+    """A list of numbers means numbers. With `007` it is one of texts, and a check sees that."""
     path = written(tmp_path, "children\n" + "0.0\n" * 90 + "1.0\n" * 40 + "5.5\n" * 10)
     for_mode = ("mode", path, "--column", "children", "--epsilon", "10", "--candidates")
-    assert run(*for_mode, "0,1,2,3,4").out == "0\n"
-    mixed = run("check", path, "--column", "children", "--candidates", "0,1,2,3,4,5.5")
+    assert run(*for_mode, "0,1,2,3,4").out == run(*for_mode, "0,1,2,3,5.5").out == "0\n"
+    mixed = run("check", path, "--column", "children", "--candidates", "0,1,2,3,4,007")
     assert mixed.code == 1
     assert "texts with a point and zeros that are listed without, such as 5.0 for 5: 130" in mixed.out
 

@@ -394,7 +394,7 @@ def test_every_number_is_in_the_report(tmp_path):
         "  with a row that is counted: 9",
         "  several rows for a person: no",
         "suspicious in 'value': numbers with a decimal comma, such as 1,5: 6."
-        " Fix: open the table with decimal=',', or --decimal ,.",
+        " Fix: open a text file with decimal=',', or --decimal ,; elsewhere derive replace(column, ',', '.').",
         "suspicious in 'value': most values are outside the range.",
         "The answer would mean nothing: at most half of the values that are not missing can be read."
         " Nothing was charged, and nothing was released.",

@@ -463,10 +463,13 @@ def test_both_engines_derive_the_same(tmp_path):
         with closing(engine._connection.cursor()) as cursor, engine._keeper.rows(cursor, asked) as query:
             # Python has no dates of other years, nor infinite ones.
             within = "least(greatest({}, DATE '0001-01-01'), DATE '9999-12-31')"
+            moment = "CASE WHEN isfinite({0}) THEN epoch_us({0}) END"
             kinds = {name: tables[0].columns[name].kind for name in asked}
-            named = ", ".join(
-                within.format(identifier(name)) if kinds[name] is Kind.DATE else identifier(name) for name in asked
-            )
+            forms = {
+                name: within if kind is Kind.DATE else moment if kind.is_moment else "{}"
+                for name, kind in kinds.items()
+            }
+            named = ", ".join(form.format(identifier(name)) for name, form in forms.items())
             here = cursor.execute(f"SELECT {named} FROM ({query.text}) ORDER BY number", query.parameters).fetchall()
         there = tables[1]._engine._rows.select(asked).orderBy("c0").toArrow()
         there = list(zip(*map(_listed, there.columns), strict=True))
@@ -474,6 +477,9 @@ def test_both_engines_derive_the_same(tmp_path):
 
 
 def _listed(column):
+    if pa.types.is_timestamp(column.type):
+        moments = column.cast(pa.int64()).to_pylist()
+        return [None if moment is None or abs(moment) >= 2**63 - 1 else moment for moment in moments]
     if not pa.types.is_date32(column.type):
         return column.to_pylist()
     first, last = datetime.date.min.toordinal(), datetime.date.max.toordinal()

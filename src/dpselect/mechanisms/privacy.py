@@ -89,6 +89,9 @@ class Guarantee:
     def of_whom(self, protects: str) -> str:
         """Return the guarantee in words, with whom it protects.
 
+        Args:
+            protects: whom, such as "one row"; nothing if empty.
+
         >>> Guarantee(Fraction(1), 0.25).of_whom("one row")
         '1-DP (pure) for one row, 0.25-zCDP'
         """

@@ -58,7 +58,7 @@ class Notation(Enum):
         remedy: how to fix it.
 
     >>> Notation.DECIMAL_COMMA.remedy
-    "open the table with decimal=',', or --decimal ,"
+    "open a text file with decimal=',', or --decimal ,; elsewhere derive replace(column, ',', '.')"
     """
 
     DECIMAL_COMMA = (
@@ -204,7 +204,10 @@ class Near:
         return f"Near({self.candidate!r}, private)"
 
     def words(self, column: str) -> str:
-        """Return it as a line of a report about this column. It is private.
+        """Return it as a line of a report. It is private.
+
+        Args:
+            column: the column that was checked.
 
         >>> Near("Yes", "yes", 12).words("smokes")
         "suspicious in 'smokes': nobody has the candidate 'Yes', and 12 rows have 'yes'. Did you mean 'yes'?"

@@ -33,7 +33,7 @@ import duckdb
 from dpselect._messages import question_for
 from dpselect._validate import is_unicode
 from dpselect.errors import InvalidValue
-from dpselect.tables.duckdb.source import Cursor, Query, Source, check_names
+from dpselect.tables.duckdb.source import Cursor, Query, Source, check_names, connect
 from dpselect.tables.duckdb.values import identifier, is_wide, present, read_text, text_of, value_of
 from dpselect.tables.kinds import PLAIN, Column, Kind, Style
 from dpselect.tables.view import View
@@ -256,7 +256,7 @@ def _check_pattern(pattern: str) -> None:
 
 def _check_by_engine(query: str, texts: list[str]) -> None:
     # A pattern, or a replacement, that cannot be read would fail on the first row that has a text, and on no other.
-    with closing(duckdb.connect()) as connection, suppress(duckdb.Error):
+    with closing(connect()) as connection, suppress(duckdb.Error):
         connection.execute(query, texts)
         return
     shown = " and ".join(repr(text[:40]) for text in texts)
@@ -653,7 +653,7 @@ def _parsed(text: str) -> _Node:
         raise Refused("it has more than two CASE x WHEN: write CASE WHEN x = 1")
     if len(text) > MOST_CHARACTERS:
         raise Refused(f"it has more than {MOST_CHARACTERS:,} characters")
-    with closing(duckdb.connect()) as connection:
+    with closing(connect()) as connection:
         texts = {"text": f"SELECT {text}", "plain": "SELECT 1"}
         [trees] = connection.execute("SELECT json_serialize_sql($text), json_serialize_sql($plain)", texts).fetchall()
     tree, of_plain = map(json.loads, trees)
@@ -823,7 +823,7 @@ def _bind(made: Derived, columns: Mapping[str, Column]) -> None:
     nothing = ", ".join(f"CAST(NULL AS {type_}) AS {identifier(name)}" for name, type_ in types.items()) or "1"
     statement = made.rows(f"SELECT {nothing} LIMIT 0", list(made.selected))
     try:
-        with closing(duckdb.connect()) as connection:
+        with closing(connect()) as connection:
             connection.execute(statement)
         return
     except (duckdb.Error, UnicodeError) as error:

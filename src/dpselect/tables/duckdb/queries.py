@@ -22,9 +22,8 @@ from collections.abc import Mapping
 from contextlib import closing
 from typing import Any
 
-import duckdb
-
 from dpselect.errors import InvalidValue
+from dpselect.tables.duckdb.source import connect
 from dpselect.tables.duckdb.values import identifier
 from dpselect.tables.files import System
 
@@ -91,7 +90,7 @@ def _folded(text: str, system: System) -> str:
 
 
 def _parsed(text: str) -> _Node:
-    with closing(duckdb.connect()) as connection:
+    with closing(connect()) as connection:
         texts = {"text": text, "plain": "SELECT x FROM t"}
         [trees] = connection.execute("SELECT json_serialize_sql($text), json_serialize_sql($plain)", texts).fetchall()
     tree, plain = map(json.loads, trees)
