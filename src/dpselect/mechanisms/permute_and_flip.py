@@ -38,6 +38,7 @@ from dpselect.selection.flips import (
     flip_steadily,
 )
 from dpselect.selection.gaps import MIDDLE, Gaps, RowGaps, gaps_of
+from dpselect.selection.leads import choose_with_gap
 from dpselect.selection.proposals import Score, Watch, flip_lazily, lazy_exponents, log_rate_of, wait_for
 from dpselect.selection.races import Arrival, Members, choose_in_runs, with_lowest_for_empty, without_empty
 
@@ -162,6 +163,27 @@ class PermuteAndFlip(SelectsSeveral):
             raise InvalidValue("early_exit and steady exclude each other: a run that ends early is not steady")
         choose = choose_early if is_early else _choose_steadily if is_steady else choose_head
         return choose(gaps_of(as_vector(scores), self._rate, steady=is_steady), Draws())
+
+    def select_with_gap(self, scores: Any) -> tuple[int, int]:
+        """Return the index of the selected candidate, and floor(rate * gap), drawn exactly from their joint law.
+
+        The gap is that of the noisy scores, in the form of the mechanism that adds exponential noise: how far the
+        winner is above the second. The pair is epsilon-differentially private, like the index alone. If the winner is
+        not a best candidate, rate * gap is exponential with mean one, so exp(-floor) bounds the p-value of "the winner
+        is the best" from above (theorem 21 of docs/theory.md). As a part of other budgets than pure epsilon, the pair
+        costs more than the index alone: what any release of this epsilon costs.
+
+        Args:
+            scores: one score per candidate, of which there are at least two. Secret.
+
+        >>> index, steps = PermuteAndFlip(epsilon=1).select_with_gap([0, 0, 1000])
+        >>> index, steps > 400
+        (2, True)
+        """
+        vector = as_vector(scores)
+        if len(vector) < 2:
+            raise InvalidValue("scores must have at least two candidates: a single one has no gap")
+        return choose_with_gap(gaps_of(vector, self._rate), Draws())
 
     def select_rows(self, scores: Any, *, steady: bool = False) -> Selections:
         """Return the index of an independent selection for each row of a matrix, as int64.

@@ -16,7 +16,7 @@ with a probability below 2**-90; then the other coins are flipped too.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ from dpselect._types import Array, Flags, Octets, Positions
 from dpselect.errors import ScoresChanged
 from dpselect.selection import kernel
 from dpselect.selection.draws import Draws
-from dpselect.selection.gaps import ALL, ALL_COLD, BLOCK, MANY, ZEROS, Gaps, Listed, RowGaps
+from dpselect.selection.gaps import ALL, ALL_COLD, BLOCK, MANY, MIDDLE, ZEROS, Gaps, Listed, RowGaps
 from dpselect.selection.kernel import Left
 
 
@@ -285,30 +285,86 @@ def choose_long(gaps: Gaps, draws: Draws) -> int:
     """A uniform head of a long vector. The coins of warm crowds are flipped only if they are visited."""
     hot = find_hot(gaps)
     heads = _flipped(gaps, hot, hot.mixed, draws)
-    return _visit(gaps, hot.warm, heads, draws) if hot.warm else heads.choose(draws)
+    if not hot.warm:
+        return heads.choose(draws)
+    visit = _visit(gaps, hot.warm, heads, draws)
+    if visit.flags.any():
+        return visit.first(heads)
+    # Given these tails, the first head in the rest of the order is a uniform head among the others.
+    _flip_unvisited(gaps, hot.warm, visit, heads, draws)
+    return heads.choose(draws)
 
 
-def _visit(gaps: Gaps, warm: list[tuple[int, int]], heads: Heads, draws: Draws) -> int:
-    # The first head in a random order of the heads and of the warm candidates, each of which has a slot. Slots are
-    # drawn with replacement. One that comes again has been visited before, and is dropped.
+def choose_long_with_rivals(gaps: Gaps, draws: Draws) -> tuple[int, bool]:
+    """A uniform head of a long vector, and whether it is the only one."""
+    hot = find_hot(gaps)
+    heads = _flipped(gaps, hot, hot.mixed, draws)
+    if not hot.warm:
+        return heads.choose(draws), heads.size == 1
+    visit = _visit(gaps, hot.warm, heads, draws)
+    found = visit.visited[visit.flags[visit.is_warm]]
+    first = visit.first(heads) if visit.flags.any() else None
+    if first is not None and heads.size + found.size > 1:
+        return first, False
+    _flip_unvisited(gaps, hot.warm, visit, heads, draws)
+    heads.add(found)
+    return heads.choose(draws) if first is None else first, heads.size == 1
+
+
+class _Visit(NamedTuple):
+    """The first candidates in a random order of the heads and of the warm candidates, each of which has a slot."""
+
+    slots: Positions
+    known: int  # the slots of heads begin here
+    visited: Positions  # the warm candidates
+    flags: Flags  # which of the slots are heads
+
+    @property
+    def is_warm(self) -> Flags:
+        """Return which of the slots are those of warm candidates."""
+        flags: Flags = self.slots < self.known
+        return flags
+
+    def first(self, heads: Heads) -> int:
+        """Return the first head in the order; there must be one."""
+        place = int(self.flags.argmax())
+        slot = int(self.slots[place])
+        return (
+            int(self.visited[np.count_nonzero(self.is_warm[:place])])
+            if slot < self.known
+            else heads.at(slot - self.known)
+        )
+
+
+def _visit(gaps: Gaps, warm: list[tuple[int, int]], heads: Heads, draws: Draws) -> _Visit:
+    # Slots are drawn with replacement. One that comes again has been visited before, and is dropped.
     starts, stops = np.array(warm).T
     ends = np.cumsum(stops - starts)
     drawn = draws.indices_below(int(ends[-1]) + heads.size, _VISITS)
     slots = drawn[np.sort(np.unique(drawn, return_index=True)[1])]
-    is_warm = slots < ends[-1]
-    visited = slots[is_warm]
+    visited = slots[slots < ends[-1]]
     visited += (stops - ends)[ends.searchsorted(visited, side="right")]
     flags = np.ones(slots.size, np.bool_)
-    flags[is_warm] = draws.finish(gaps.exponents(visited), 0, 0)
-    if flags.any():
-        first = int(flags.argmax())
-        before = np.count_nonzero(is_warm[:first])
-        return int(visited[before]) if is_warm[first] else heads.at(int(slots[first] - ends[-1]))
-    # Given these tails, the first head in the rest of the order is a uniform head among the others.
+    flags[slots < ends[-1]] = draws.finish(gaps.exponents(visited), 0, 0)
+    return _Visit(slots, int(ends[-1]), visited, flags)
+
+
+def _flip_unvisited(gaps: Gaps, warm: list[tuple[int, int]], visit: _Visit, heads: Heads, draws: Draws) -> None:
     for start, stop in warm:
         heads.add_run(start, flip(gaps, draws, np.arange(start, stop)))
-    heads.discard(visited)
-    return heads.choose(draws)
+    heads.discard(visit.visited)
+
+
+def count_heads(gaps: Gaps, draws: Draws) -> int:
+    """The number of heads of a vector whose best candidate may be elsewhere."""
+    members = flip_listed(gaps, draws)
+    if members is None and gaps.size <= MIDDLE:
+        members = flip_at_once(gaps, draws)
+    if members is not None:
+        return members.size
+    if np.minimum.reduce(gaps.block_maxima) == gaps.maximum and np.minimum.reduce(gaps.values) == gaps.maximum:
+        return gaps.size  # all are best
+    return flip_long(gaps, draws).size
 
 
 def _flipped(gaps: Gaps, hot: Hot, crowds: list[tuple[int, int]], draws: Draws) -> Heads:

@@ -321,6 +321,36 @@ class Gaps:
             raise ScoresChanged
         return self.rate.exact * (rational(best) - rational(score))
 
+    def without(self, position: int) -> tuple[Fraction, list["Gaps"]]:
+        """Return the exponent of the second best candidate, given the best, and the gaps of all others to it."""
+        if self.size <= MIDDLE:
+            rest = Gaps(np.delete(self.values, position), self.rate)
+            return self._lead(rest.maximum.item()), [rest]
+        block, maxima = position // BLOCK, self.block_maxima
+        start, stop = block * BLOCK, (block + 1) * BLOCK
+        beside = np.delete(self.values[start:stop], position - start)
+        kept = [maxima[:block], beside, maxima[block + 1 :]]
+        best = max(np.maximum.reduce(part).item() for part in kept if part.size)
+        others = [self.values[:start], beside, self.values[stop:]]
+        return self._lead(best), [
+            Gaps._part_of(values, self.rate, best, highest)
+            for values, highest in zip(others, kept, strict=True)
+            if values.size
+        ]
+
+    @staticmethod
+    def _part_of(values: Array, rate: Rate, best: Any, maxima: Array) -> "Gaps":
+        # Gaps to a score that need not be one of them, where the maxima of the blocks are known.
+        part = Gaps(values, rate, best)
+        part.__dict__["_scan"] = kernel.Scan(maxima, True, best)
+        return part
+
+    def _lead(self, second: Any) -> Fraction:
+        lead = rational(self.maximum.item()) - rational(second)
+        if lead < 0:
+            raise ScoresChanged
+        return self.rate.exact * lead
+
     def copied(self) -> "Gaps":
         """Return gaps of a copy of the current scores, which nobody can change."""
         return Gaps(np.array(self.values), self.rate)
@@ -354,6 +384,10 @@ class RationalGaps(Gaps):
 
     def best_first(self, count: int) -> Positions:
         return np.array(sorted(range(self.size), key=self._exact.__getitem__)[:count], np.int64)
+
+    def without(self, position: int) -> tuple[Fraction, list[Gaps]]:
+        others = [-exponent for place, exponent in enumerate(self._exact) if place != position]
+        return -max(others), [RationalGaps(others, UNIT_RATE)]
 
     def copied(self) -> "RationalGaps":
         return self

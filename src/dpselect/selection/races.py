@@ -209,7 +209,7 @@ def earlier(first: Arrival, second: Arrival, draws: Draws) -> tuple[int, Arrival
     # Floats decide unless the bounds overlap. So the work depends on neither the exponents nor the sizes, except
     # in one comparison in about 2**30.
     gap = min(max(float_near(second.exponent - first.exponent), -_WIDEST), _WIDEST)
-    (low, high), (others_low, others_high) = _bounds(first, max(-gap, 0.0)), _bounds(second, max(gap, 0.0))
+    (low, high), (others_low, others_high) = bounds(first, max(-gap, 0.0)), bounds(second, max(gap, 0.0))
     if high < others_low:
         return 0, first
     if others_high < low:
@@ -217,8 +217,8 @@ def earlier(first: Arrival, second: Arrival, draws: Draws) -> tuple[int, Arrival
     return next(in_order({0: first, 1: second}, draws))
 
 
-def _bounds(arrival: Arrival, exponent: float) -> tuple[float, float]:
-    # What `float_bounds` finds for one arrival, in less time.
+def bounds(arrival: Arrival, exponent: float) -> tuple[float, float]:
+    """What `float_bounds` finds for one arrival, in less time."""
     log_size, prefix = math.log(arrival.size), arrival.prefix >> (arrival.depth - DEPTH)
     doubt = MARGIN * (1 + exponent + log_size)
     low, high = (_log_time(end, log_size) for end in (prefix, prefix + 1))
