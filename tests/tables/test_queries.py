@@ -332,8 +332,9 @@ def test_a_trusted_query_is_sent_as_it_is_and_recorded(database, tmp_path):
     plain = dpselect.open_table(source, query="SELECT who FROM visits", person="who", ledger=ledger)
     plain.mode("who", candidates=[1, 2], epsilon=1)
     first, second = ledger.entries()
-    assert first.what["trusted_query"] is True
+    assert (first.what["trusted_query"], first.what["query"]) == (True, query)
     assert "trusted_query" not in second.what
+    assert second.what["query"] == "SELECT who FROM visits"
 
 
 def test_trust_needs_a_query(tmp_path):
