@@ -462,7 +462,7 @@ def test_both_engines_derive_the_same(tmp_path):
         engine = tables[0]._engine
         with closing(engine._connection.cursor()) as cursor, engine._keeper.rows(cursor, asked) as query:
             # Python has no dates of other years, nor infinite ones.
-            within = "least(greatest({}, DATE '0001-01-01'), DATE '9999-12-31')"
+            within = "CASE WHEN {0} IS NOT NULL THEN least(greatest({0}, DATE '0001-01-01'), DATE '9999-12-31') END"
             moment = "CASE WHEN isfinite({0}) THEN epoch_us({0}) END"
             kinds = {name: tables[0].columns[name].kind for name in asked}
             forms = {
