@@ -404,3 +404,14 @@ def test_shown_numbers_are_rounded_to_their_side(number: float) -> None:
 )
 def test_numbers_are_shown_with_four_digits(value: float | None, rounding: str | None, text: str) -> None:
     assert (shown(value) if rounding is None else shown(value, rounding)) == text
+
+
+def test_only_the_value_of_a_subclass_counts():
+    """It may compute in its own way."""
+
+    class Odd(Fraction):
+        __mul__ = __add__ = lambda self, other: Fraction(99)
+
+    plain = rational(Odd(1, 3))
+    assert type(plain) is Fraction
+    assert (plain, plain * 3) == (Fraction(1, 3), 1)
