@@ -770,8 +770,11 @@ def derived(columns: Mapping[str, Column], view: View) -> Derived:
             raise InvalidValue("where: it must be true or false for each row, as in age >= 18")
         reads[""] = _reads(tree, columns, reads)
         [truth] = _all_as([value], Kind.BOOLEAN)
-        truth = _unless_long(truth, value, columns, reads[""])
-        condition = f"coalesce({truth if _is_plain(tree, doubtful) else f'TRY({truth})'}, false)"
+        # A comparison makes no text, so it needs no limit of length either. With `coalesce`, DuckDB does not use it to
+        # skip parts of a Parquet file by their statistics, which may be wrong: then a row would decide about others.
+        if not _is_plain(tree, doubtful):
+            truth = f"TRY({_unless_long(truth, value, columns, reads[''])})"
+        condition = f"coalesce({truth}, false)"
     simple = min(columns.values(), key=lambda each: (each.needs_arrow, each.kind is Kind.OTHER)).name
     made = Derived(tuple(columns), selected, kinds, frozenset(untyped), condition, simple, reads)
     _bind(made, columns)
